@@ -1,0 +1,53 @@
+package house
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"regexp"
+	"strings"
+	"testing"
+)
+
+// root is the folder that holds go.mod.
+func root(t *testing.T) string {
+	t.Helper()
+	out, err := exec.Command("go", "env", "GOMOD").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return filepath.Dir(strings.TrimSpace(string(out)))
+}
+
+// TestTreeSpeaksOfItselfAlone keeps out paths of the machine a file was
+// written on and unfinished work.
+func TestTreeSpeaksOfItselfAlone(t *testing.T) {
+	top := root(t)
+	out, err := exec.Command("git", "-C", top, "ls-files").Output()
+	if err != nil {
+		t.Skipf("not a git checkout: %v", err)
+	}
+	unfinished := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
+	exits := regexp.MustCompile(`\b(os\.Exit|log\.Fatal\w*)\(`)
+	for _, name := range strings.Fields(string(out)) {
+		b, err := os.ReadFile(filepath.Join(top, name))
+		if err != nil {
+			continue // deleted in the working tree
+		}
+		text := string(b)
+		if strings.Contains(text, filepath.Dir(top)+"/") && len(filepath.Dir(top)) > 1 {
+			t.Errorf("%s names the folder %s of this machine", name, filepath.Dir(top))
+		}
+		if !strings.HasSuffix(name, ".go") {
+			continue
+		}
+		if m := unfinished.FindString(text); m != "" {
+			t.Errorf("%s holds a %s", name, m)
+		}
+		library := !strings.HasPrefix(name, "examples/") && !strings.HasPrefix(name, "cmd/") &&
+			!strings.HasPrefix(name, "bench/") && !strings.HasSuffix(name, "_test.go")
+		if m := exits.FindString(text); m != "" && library && name != "mpi/main.go" {
+			t.Errorf("%s calls %s: a library never ends the process", name, m)
+		}
+	}
+}

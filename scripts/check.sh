@@ -1,0 +1,74 @@
+#!/usr/bin/env bash
+# The single gate: every stage in a process group of its own, under a time limit, with a named failure.
+#
+#   scripts/check.sh              all stages
+#   scripts/check.sh NAME…        those stages
+#   scripts/check.sh --list       their names and time limits
+#
+# VERBOSE=1 prints the output of stages that pass, too. It ends with a line "N passed, N failed".
+set -u
+. "$(dirname "$0")/lib.sh"
+
+# What a fresh machine lacks; Go itself is the only thing presupposed.
+packages=(gcc libc6-dev openmpi-bin mpich libopenblas0-serial hdf5-tools python3-h5py)
+
+# name, time limit in seconds, what it does
+stages=(
+  "packages 600 need_packages ${packages[*]}"
+  "format 60 check_format"
+  "vet 300 go vet ./..."
+  "staticcheck 400 go tool staticcheck ./..."
+  "modules 120 check_modules"
+  "build 300 check_build"
+  "house 120 go test -count=1 ./internal/house"
+  "unit 600 check_unit"
+  "race 800 check_race"
+  "fuzz-seeds 300 go test -count=1 -run ^Fuzz ./..."
+  "portable 300 check_portable"
+  "smoke 240 scripts/smoke.sh"
+  "contract 500 scripts/contract.sh"
+)
+
+check_format() {
+  local bad
+  bad=$(gofmt -l $(git ls-files -co --exclude-standard '*.go'))
+  [ -z "$bad" ] || { echo "gofmt -w these: $bad"; return 1; }
+  local script
+  for script in scripts/*.sh .ci/run; do bash -n "$script" || return 1; done
+}
+
+# The module list is tidy, and what it names is what was published.
+check_modules() { go mod tidy -diff && go mod verify; }
+
+# No C compiler, no header; other systems and processors build too.
+check_build() {
+  CGO_ENABLED=0 go build ./... &&
+    CGO_ENABLED=0 GOARCH=arm64 go build ./... &&
+    CGO_ENABLED=0 GOARCH=arm64 go vet ./...
+}
+
+# A launcher or library that is missing fails here instead of being skipped.
+check_unit() { HATAORI_REQUIRE_MPI=1 HATAORI_REQUIRE_BLAS=1 HATAORI_REQUIRE_HDF5=1 CGO_ENABLED=0 go test -count=1 ./...; }
+check_race() { CGO_ENABLED=1 go test -race -short -count=1 ./...; }
+
+# The engines again without the processor's vector kernels.
+check_portable() { HATAORI_CPU_FEATURES=portable go test -short -count=1 ./engine/...; }
+
+if [ "${1:-}" = --list ]; then
+  for s in "${stages[@]}"; do read -r name limit _ <<<"$s"; printf '%-12s %4d s\n' "$name" "$limit"; done
+  exit 0
+fi
+
+wanted=" $* " passed=0 failed=()
+for name in "$@"; do
+  printf '%s\n' "${stages[@]}" | grep -q "^$name " || { echo "no stage is called $name; see scripts/check.sh --list" >&2; exit 2; }
+done
+for s in "${stages[@]}"; do
+  read -r name limit command <<<"$s"
+  if [ $# -gt 0 ] && [[ $wanted != *" $name "* ]]; then continue; fi
+  # shellcheck disable=SC2086  # the command is a word list
+  if run_stage "$name" "$limit" $command; then passed=$((passed + 1)); else failed+=("$name"); fi
+done
+[ ${#failed[@]} = 0 ] || echo "failed stages: ${failed[*]}"
+echo "$passed passed, ${#failed[@]} failed"
+[ ${#failed[@]} = 0 ]

@@ -1,0 +1,33 @@
+#!/usr/bin/env bash
+# examples/mpi_smoke, one CGO_ENABLED=0 binary, under Open MPI and MPICH at 1, 2 and 4 ranks.
+set -u
+. "$(dirname "$0")/lib.sh"
+CGO_ENABLED=0 go build -o "$build/mpi_smoke" ./examples/mpi_smoke || exit 1
+bad=0
+
+fail() { echo "FAIL: $*"; bad=1; }
+
+for launch in mpi_openmpi mpi_mpich; do
+  for n in 1 2 4; do
+    for lanes in 1 2; do
+      out=$($launch $n timeout 60 "$build/mpi_smoke" --lanes $lanes 2>"$build/smoke.err")
+      status=$?
+      what="$launch -n $n mpi_smoke --lanes $lanes"
+      [ $status = 0 ] || fail "$what: status $status: $(cat "$build/smoke.err")"
+      [[ $out == "mpi_smoke: ok"* ]] && [ "$(wc -l <<<"$out")" = 1 ] || fail "$what: printed '$out'"
+      [ -s "$build/smoke.err" ] && fail "$what: stderr holds: $(cat "$build/smoke.err")"
+    done
+    start=$SECONDS
+    out=$($launch $n timeout 60 "$build/mpi_smoke" --lanes 2 --fail-at 7 2>&1)
+    status=$?
+    what="$launch -n $n mpi_smoke --fail-at 7"
+    [ $status != 0 ] || fail "$what: status 0"
+    ((SECONDS - start <= 5)) || fail "$what: took $((SECONDS - start)) s"
+    for word in 'item 7' rank lane; do
+      grep -q "$word" <<<"$out" || fail "$what: the message names no '$word': $out"
+    done
+    [ "$(grep -c 'item 7' <<<"$out")" = 1 ] || fail "$what: the message stands $(grep -c 'item 7' <<<"$out") times"
+  done
+done
+[ $bad = 0 ] && echo "mpi_smoke: ok at 1, 2 and 4 ranks under Open MPI and MPICH"
+exit $bad
