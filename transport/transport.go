@@ -9,6 +9,24 @@
 // collective.
 package transport
 
+import "errors"
+
+// Errors that every implementation reports by errors.Is, so that code written
+// against this contract can tell them apart.
+var (
+	// ErrArgument is returned, before anything is sent, by a call with a rank,
+	// tag, root, length or operator that is out of range.
+	ErrArgument = errors.New("transport: argument out of range")
+
+	// ErrTruncated ends a receive whose buffer is shorter than the message.
+	// The message is lost.
+	ErrTruncated = errors.New("transport: message longer than the buffer")
+
+	// ErrFreed is returned by a call on a communicator after its Free, or
+	// after the library below it has ended.
+	ErrFreed = errors.New("transport: communicator used after it was freed")
+)
+
 // Wildcards for [Comm.Iprobe].
 const (
 	AnySource = -1 // match a message from any rank
@@ -31,6 +49,9 @@ type Status struct {
 	Source int // rank that sent it
 	Tag    int
 	Count  int // length in bytes
+
+	// Cancelled says that the receive ended by Cancel and holds no message.
+	Cancelled bool
 }
 
 // Comm is one rank's handle on a fixed group of ranks that exchange bytes.
@@ -98,6 +119,8 @@ type Request interface {
 	Test() (done bool, st Status, err error)
 
 	// Cancel asks a receive that has not been matched to end. The request
-	// must still be tested until done.
+	// must still be tested until done; its status then says whether it was
+	// cancelled or had received a message after all. Sends and collective
+	// operations cannot be cancelled: Cancel returns ErrArgument.
 	Cancel() error
 }
