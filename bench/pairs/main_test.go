@@ -1,0 +1,51 @@
+package main
+
+import (
+	"strings"
+	"testing"
+	"time"
+)
+
+func TestMeasure(t *testing.T) {
+	o := options{name: "x", ours: "echo 3", rival: "echo noise; echo 2", bar: ">=1.5", pairs: 3, timeout: time.Minute}
+	got, err := measure(o)
+	if want := "BENCH x ours=3 rival=2 ratio=1.5 [1.5…1.5] pairs=3 bar=>=1.5 holds"; err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	o.bar = ">=1.51"
+	if got, _ := measure(o); !strings.HasSuffix(got, " short") {
+		t.Errorf("a missed bar reads %q", got)
+	}
+	o.rival, o.bar = "", "<=3"
+	if got, _ := measure(o); !strings.HasSuffix(got, "rival=none ratio=3 [3…3] pairs=3 bar=<=3 holds") {
+		t.Errorf("without a rival: %q", got)
+	}
+}
+
+func TestMeasureFaults(t *testing.T) {
+	good := options{name: "x", ours: "echo 3", rival: "echo 2", bar: ">=1", pairs: 1, timeout: time.Minute}
+	for name, spoil := range map[string]func(*options){
+		"rival fails":   func(o *options) { o.rival = "echo 2; exit 4" },
+		"no number":     func(o *options) { o.ours = "echo many" },
+		"zero":          func(o *options) { o.rival = "echo 0" },
+		"hangs":         func(o *options) { o.ours, o.timeout = "sleep 60", 50*time.Millisecond },
+		"bar":           func(o *options) { o.bar = "=1" },
+		"bar no number": func(o *options) { o.bar = ">=one" },
+		"no name":       func(o *options) { o.name = "" },
+	} {
+		o := good
+		spoil(&o)
+		if got, err := measure(o); err == nil {
+			t.Errorf("%s: no error but %q", name, got)
+		}
+	}
+}
+
+func TestQuantile(t *testing.T) {
+	x := []float64{4, 1, 3, 2}
+	for q, want := range map[float64]float64{0: 1, 0.5: 2.5, 1: 4, 0.25: 1.75} {
+		if got := quantile(x, q); got != want {
+			t.Errorf("quantile %g = %g, want %g", q, got, want)
+		}
+	}
+}
