@@ -31,7 +31,7 @@ stages=(
 
 check_format() {
   local bad
-  bad=$(gofmt -l $(git ls-files -co --exclude-standard '*.go'))
+  bad=$(gofmt -l .)
   [ -z "$bad" ] || { echo "gofmt -w these: $bad"; return 1; }
   local script
   for script in scripts/*.sh .ci/run; do bash -n "$script" || return 1; done
