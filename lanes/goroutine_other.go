@@ -1,0 +1,22 @@
+//go:build !amd64 && !arm64
+
+package lanes
+
+import (
+	"bytes"
+	"runtime"
+	"strconv"
+)
+
+// goroutine identifies the calling goroutine: it is the number at the head of
+// its stack trace.
+func goroutine() uintptr {
+	var buf [64]byte
+	head := bytes.TrimPrefix(buf[:runtime.Stack(buf[:], false)], []byte("goroutine "))
+	digits, _, _ := bytes.Cut(head, []byte(" "))
+	id, err := strconv.ParseUint(string(digits), 10, 64)
+	if err != nil {
+		panic("lanes: a stack trace does not begin with the goroutine's number")
+	}
+	return uintptr(id)
+}
