@@ -1,0 +1,291 @@
+package engine
+
+import (
+	"sync/atomic"
+	"unsafe"
+)
+
+// Frame holds the argument arrays of the convenience forms for one engine.
+// The zero value is ready. An engine has one and returns it from Frame.
+type Frame struct {
+	busy    atomic.Bool
+	in, out [2]*Tensor
+	ins     [2]Spec
+	outs    [1]Spec
+
+	// The last operations with parameters, boxed once.
+	scale, dot, matmul Op
+	matmulRank         int
+}
+
+func (f *Frame) acquire() error {
+	if !f.busy.CompareAndSwap(false, true) {
+		return ErrBusy
+	}
+	return nil
+}
+
+func (f *Frame) release() {
+	f.in, f.out = [2]*Tensor{}, [2]*Tensor{}
+	f.busy.Store(false)
+}
+
+// into runs op on the n inputs in f.in into dst.
+func (f *Frame) into(e Engine, op Op, dst *Tensor, n int) error {
+	if dst == nil {
+		return &ArgError{Op: op.Name(), Operand: Output(0), Reason: "no tensor given"}
+	}
+	if err := f.specs(op, n); err != nil {
+		return err
+	}
+	f.out[0], f.outs[0] = dst, dst.spec
+	k, err := e.Bind(op, f.ins[:n], f.outs[:1])
+	if err != nil {
+		return err
+	}
+	return e.Run(k, f.out[:1], f.in[:n])
+}
+
+func (f *Frame) specs(op Op, n int) error {
+	for i, t := range f.in[:n] {
+		if t == nil {
+			return &ArgError{Op: op.Name(), Operand: Input(i), Reason: "no tensor given"}
+		}
+		f.ins[i] = t.spec
+	}
+	return nil
+}
+
+// fresh runs op on the n inputs in f.in into a new tensor of e's.
+func (f *Frame) fresh(e Execution, op Op, n int) (*Tensor, error) {
+	if err := f.specs(op, n); err != nil {
+		return nil, err
+	}
+	k, err := e.Bind(op, f.ins[:n], nil)
+	if err != nil {
+		return nil, err
+	}
+	dst, err := e.Alloc(k.Out(0))
+	if err != nil {
+		return nil, err
+	}
+	f.out[0] = dst
+	if err := e.Run(k, f.out[:1], f.in[:n]); err != nil {
+		_ = e.Release(dst) // ours, without views: cannot fail
+		return nil, err
+	}
+	return dst, nil
+}
+
+// Apply runs op, which has one output and one or two inputs (b nil for one),
+// into a new compact tensor that e owns: give it back with Release.
+func Apply(e Execution, op Op, a, b *Tensor) (*Tensor, error) {
+	f := e.Frame()
+	if err := f.acquire(); err != nil {
+		return nil, err
+	}
+	defer f.release()
+	return f.fresh(e, op, f.set(a, b))
+}
+
+// ApplyInto runs op, which has one output and one or two inputs (b nil for
+// one), into dst. Warm and with an op that is already boxed, it allocates nothing.
+func ApplyInto(e Engine, op Op, dst, a, b *Tensor) error {
+	f := e.Frame()
+	if err := f.acquire(); err != nil {
+		return err
+	}
+	defer f.release()
+	return f.into(e, op, dst, f.set(a, b))
+}
+
+func (f *Frame) set(a, b *Tensor) int {
+	f.in[0], f.in[1] = a, b
+	if b == nil {
+		return 1
+	}
+	return 2
+}
+
+func (f *Frame) set2(op string, a, b *Tensor) error {
+	if a == nil || b == nil {
+		o := Input(0)
+		if a != nil {
+			o = Input(1)
+		}
+		return &ArgError{Op: op, Operand: o, Reason: "no tensor given"}
+	}
+	f.in[0], f.in[1] = a, b
+	return nil
+}
+
+// Clone returns a compact copy of a in e's memory.
+func Clone(e Execution, a *Tensor) (*Tensor, error) { return Apply(e, Copy{}, a, nil) }
+
+// Sum returns Σ a over axes, or over all axes when none are given.
+func Sum(e Execution, a *Tensor, axes ...int) (*Tensor, error) {
+	if a != nil && len(axes) == 0 {
+		for i := range a.Rank() {
+			axes = append(axes, i)
+		}
+	}
+	return Apply(e, ReduceSum{AxesOf(axes...)}, a, nil)
+}
+
+// CopyInto writes dst = a, of equal shape, whatever the layouts.
+func CopyInto(e Engine, dst, a *Tensor) error { return ApplyInto(e, Copy{}, dst, a, nil) }
+
+// ConjInto writes dst = the complex conjugate of a.
+func ConjInto(e Engine, dst, a *Tensor) error { return ApplyInto(e, Conj{}, dst, a, nil) }
+
+// AddInto writes dst = a + b. dst may be a or b.
+func AddInto(e Engine, dst, a, b *Tensor) error { return into2(e, Add{}, dst, a, b) }
+
+// MulInto writes dst = a · b, element by element. dst may be a or b.
+func MulInto(e Engine, dst, a, b *Tensor) error { return into2(e, Mul{}, dst, a, b) }
+
+func into2(e Engine, op Op, dst, a, b *Tensor) error {
+	f := e.Frame()
+	if err := f.acquire(); err != nil {
+		return err
+	}
+	defer f.release()
+	if err := f.set2(op.Name(), a, b); err != nil {
+		return err
+	}
+	return f.into(e, op, dst, 2)
+}
+
+// ScaleInto writes dst = by · a. dst may be a.
+func ScaleInto(e Engine, dst, a *Tensor, by complex128) error {
+	f := e.Frame()
+	if err := f.acquire(); err != nil {
+		return err
+	}
+	defer f.release()
+	if s := (Scale{By(by)}); f.scale != s {
+		f.scale = s
+	}
+	return f.into(e, f.scale, dst, f.set(a, nil))
+}
+
+// DotInto writes dst = the contraction d of a and b.
+func DotInto(e Engine, d DotGeneral, dst, a, b *Tensor) error {
+	f := e.Frame()
+	if err := f.acquire(); err != nil {
+		return err
+	}
+	defer f.release()
+	if err := f.set2("DotGeneral", a, b); err != nil {
+		return err
+	}
+	if f.dot != d {
+		f.dot = d
+	}
+	return f.into(e, f.dot, dst, 2)
+}
+
+// Dot returns the contraction d of a and b.
+func Dot(e Execution, d DotGeneral, a, b *Tensor) (*Tensor, error) {
+	f := e.Frame()
+	if err := f.acquire(); err != nil {
+		return nil, err
+	}
+	defer f.release()
+	if err := f.set2("DotGeneral", a, b); err != nil {
+		return nil, err
+	}
+	return f.fresh(e, d, 2)
+}
+
+// MatMulInto writes dst[…, i, j] = Σ_k a[…, i, k] · b[…, k, j]. All three have
+// the same rank ≥ 2 and the same leading batch extents. dst overlaps neither.
+func MatMulInto(e Engine, dst, a, b *Tensor) error {
+	f := e.Frame()
+	if err := f.acquire(); err != nil {
+		return err
+	}
+	defer f.release()
+	op, err := f.matMul(a, b)
+	if err != nil {
+		return err
+	}
+	return f.into(e, op, dst, 2)
+}
+
+// MatMul returns the matrix product of MatMulInto.
+func MatMul(e Execution, a, b *Tensor) (*Tensor, error) {
+	f := e.Frame()
+	if err := f.acquire(); err != nil {
+		return nil, err
+	}
+	defer f.release()
+	op, err := f.matMul(a, b)
+	if err != nil {
+		return nil, err
+	}
+	return f.fresh(e, op, 2)
+}
+
+// matMul sets the inputs and returns the boxed contraction for their rank.
+func (f *Frame) matMul(a, b *Tensor) (Op, error) {
+	if err := f.set2("MatMul", a, b); err != nil {
+		return nil, err
+	}
+	r := a.Rank()
+	if r < 2 || b.Rank() != r {
+		return nil, shapeErr("MatMul", Input(1), NoAxis, "ranks %d and %d: both must be the same, at least 2", r, b.Rank())
+	}
+	if f.matmul == nil || f.matmulRank != r {
+		var buf [MaxRank]int
+		for i := range r - 2 {
+			buf[i] = i
+		}
+		batch := AxesOf(buf[:r-2]...)
+		f.matmul = DotGeneral{BatchL: batch, BatchR: batch, ContractL: AxesOf(r - 1), ContractR: AxesOf(r - 2)}
+		f.matmulRank = r
+	}
+	return f.matmul, nil
+}
+
+// Upload returns a tensor of e's with the values of data, row-major.
+func Upload[T Element](e Execution, data []T, extents ...int) (*Tensor, error) {
+	src, err := FromSlice(data, extents...)
+	if err != nil {
+		return nil, err
+	}
+	spec := src.spec
+	spec.Domain = e.Target().Domain
+	dst, err := e.Alloc(spec)
+	if err != nil {
+		return nil, err
+	}
+	if err := e.CopyIn(dst, src); err != nil {
+		_ = e.Release(dst) // ours, without views: cannot fail
+		return nil, err
+	}
+	return dst, nil
+}
+
+// Download returns the elements of t, of any layout, in row-major order in a
+// new slice. It waits for the work that computes them.
+func Download[T Element](e Execution, t *Tensor) ([]T, error) {
+	if d := DTypeOf[T](); d != t.spec.DType {
+		return nil, &DTypeError{Op: "Download", Operand: Input(0), Got: t.spec.DType, Want: d.String()}
+	}
+	data := make([]T, t.n)
+	dst, err := FromStrided(data, 0, t.spec.Shape, Strides{})
+	if err != nil {
+		return nil, err
+	}
+	return data, e.CopyOut(dst, t)
+}
+
+// AlignedBytes returns n bytes of Go memory, not necessarily zero, aligned to
+// 64, for engines' buffers and scratch.
+func AlignedBytes(n int) []byte {
+	const align = 64
+	raw := make([]byte, n+align)
+	skip := (align - int(uintptr(unsafe.Pointer(unsafe.SliceData(raw)))%align)) % align
+	return raw[skip : skip+n : skip+n]
+}
