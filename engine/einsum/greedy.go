@@ -1,0 +1,184 @@
+package einsum
+
+import (
+	"container/heap"
+	"slices"
+)
+
+// Greedy finds a path for subscripts whose path nobody gave. Of all pairs of
+// tensors that share a label it contracts the one that makes the list of
+// tensors grow least (elements of the product minus those of the pair), again
+// and again; tensors that share nothing are joined last, smallest first. The
+// path depends on the arguments alone. Errors are an *[Error] about the
+// shapes.
+//
+// Source: the greedy optimiser of opt_einsum (Smith and Gray, Journal of Open
+// Source Software 3(26), 753, 2018).
+func Greedy(s Subscripts, shapes [][]int) (Path, error) {
+	n, err := newNetwork(s, shapes)
+	if err != nil {
+		return nil, err
+	}
+	g := newGreedy(n)
+	for g.pairs.Len() > 0 {
+		p := heap.Pop(&g.pairs).(pair)
+		if g.live(p.a) && g.live(p.b) {
+			g.contract(p.a, p.b)
+		}
+	}
+	for len(g.ids) > 1 {
+		slices.SortStableFunc(g.ids, func(a, b int) int {
+			return compare(g.tensors[a].size, g.tensors[b].size, a, b)
+		})
+		g.contract(g.ids[0], g.ids[1])
+	}
+	return g.path(), nil
+}
+
+// pair is a contraction that may come next.
+type pair struct {
+	cost float64 // elements of the product minus elements of a and b
+	a, b int     // identities of the tensors, a < b
+}
+
+type pairHeap []pair
+
+func (h pairHeap) Len() int { return len(h) }
+func (h pairHeap) Less(i, j int) bool {
+	if h[i].cost != h[j].cost {
+		return h[i].cost < h[j].cost
+	}
+	return h[i].a < h[j].a || h[i].a == h[j].a && h[i].b < h[j].b
+}
+func (h pairHeap) Swap(i, j int) { h[i], h[j] = h[j], h[i] }
+func (h *pairHeap) Push(x any)   { *h = append(*h, x.(pair)) }
+func (h *pairHeap) Pop() any {
+	last := (*h)[len(*h)-1]
+	*h = (*h)[:len(*h)-1]
+	return last
+}
+
+// greedyTensor is a tensor of the growing tree. Identities count operands
+// first, then results.
+type greedyTensor struct {
+	labels set
+	size   float64
+	gone   bool
+}
+
+type greedy struct {
+	*network
+	tensors []greedyTensor
+	ids     []int   // tensors still on the list
+	users   [][]int // for each label, the tensors that ever had it
+	uses    []int   // for each label, tensors on the list, or the output, that have it
+	pairs   pairHeap
+	steps   [][2]int // identities
+}
+
+func newGreedy(n *network) *greedy {
+	g := &greedy{network: n, users: make([][]int, len(n.labels)), uses: make([]int, len(n.labels))}
+	for _, l := range n.output {
+		g.uses[l]++
+	}
+	for _, labels := range n.operands {
+		s := newSet(len(n.labels))
+		for _, l := range labels {
+			s.add(l)
+		}
+		for _, l := range s.list() {
+			g.uses[l]++
+		}
+		g.add(s)
+	}
+	return g
+}
+
+func (g *greedy) live(id int) bool { return !g.tensors[id].gone }
+
+// add puts a tensor on the list and its pairs on the heap.
+func (g *greedy) add(labels set) {
+	id := len(g.tensors)
+	g.tensors = append(g.tensors, greedyTensor{labels: labels, size: g.volume(labels)})
+	g.ids = append(g.ids, id)
+	partners := make(map[int]bool)
+	for _, l := range labels.list() {
+		for _, other := range g.users[l] {
+			if g.live(other) {
+				partners[other] = true
+			}
+		}
+		g.users[l] = slices.DeleteFunc(g.users[l], func(other int) bool { return !g.live(other) })
+		g.users[l] = append(g.users[l], id)
+	}
+	for other := range partners {
+		cost := g.volume(g.product(other, id)) - g.tensors[other].size - g.tensors[id].size
+		heap.Push(&g.pairs, pair{cost: cost, a: other, b: id})
+	}
+}
+
+// product is the set of labels that a·b would have.
+func (g *greedy) product(a, b int) set {
+	x, y := g.tensors[a].labels, g.tensors[b].labels
+	kept := x.union(y)
+	for _, l := range kept.list() {
+		own := 0
+		if x.has(l) {
+			own++
+		}
+		if y.has(l) {
+			own++
+		}
+		if g.uses[l] <= own {
+			kept.remove(l)
+		}
+	}
+	return kept
+}
+
+func (g *greedy) volume(labels set) float64 {
+	v := 1.0
+	for _, l := range labels.list() {
+		v *= float64(g.sizes[l])
+	}
+	return v
+}
+
+func (g *greedy) contract(a, b int) {
+	kept := g.product(a, b)
+	x, y := &g.tensors[a], &g.tensors[b]
+	for _, l := range x.labels.union(y.labels).list() {
+		if x.labels.has(l) && y.labels.has(l) {
+			g.uses[l]--
+		}
+	}
+	x.gone, y.gone = true, true
+	g.ids = slices.DeleteFunc(g.ids, func(id int) bool { return id == a || id == b })
+	g.steps = append(g.steps, [2]int{a, b})
+	g.add(kept)
+}
+
+// path turns identities into positions on the list.
+func (g *greedy) path() Path {
+	list := make([]int, len(g.operands))
+	for k := range list {
+		list[k] = k
+	}
+	path := make(Path, 0, len(g.steps))
+	for s, step := range g.steps {
+		i, j := slices.Index(list, step[0]), slices.Index(list, step[1])
+		path = append(path, [2]int{min(i, j), max(i, j)})
+		list = append(without(list, i, j), len(g.operands)+s)
+	}
+	return path
+}
+
+func compare(x, y float64, a, b int) int {
+	switch {
+	case x < y:
+		return -1
+	case x > y:
+		return 1
+	}
+	return a - b
+}

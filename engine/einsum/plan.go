@@ -1,0 +1,153 @@
+package einsum
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+)
+
+// Cost is what a contraction takes, in elements and multiply-adds, so that it
+// holds for every element type.
+type Cost struct {
+	// Operations counts the multiply-adds of all slices together. Work that
+	// is the same in every slice is counted once.
+	Operations float64
+	// Shared is the part of Operations that is the same in every slice. Each
+	// engine that takes part does it once.
+	Shared float64
+	// Largest is the number of elements of the largest tensor that a step of
+	// one slice makes.
+	Largest int
+	// Peak is the number of elements that an engine holds for intermediates.
+	Peak int
+}
+
+// Plan is a contraction with its shapes and its order fixed: which tensors
+// each step takes, which labels it sums, how the result lies in memory, and
+// where in one arena it is kept. A Plan is immutable, depends on no engine
+// and no element type, and may be shared by any number of goroutines.
+//
+// A plan has one slice, or, made by [Plan.Slice], many: contractions of the
+// same form that together give the output.
+type Plan struct {
+	subscripts Subscripts
+	path       Path
+	tree       *tree
+	cuts       []cut
+	sizes      []int   // length of each label in one slice
+	stages     []stage // in the order of execution
+	fixed      int     // stages[:fixed] are the same in every slice
+	orders     [][]int // labels of each node as they lie in memory
+	places     []place // where each node lies in the arena
+	cost       Cost
+}
+
+// NewPlan checks subscripts, shapes and path against one another and plans
+// their contraction in one slice. Errors are an *[Error].
+func NewPlan(s Subscripts, shapes [][]int, path Path) (*Plan, error) {
+	n, err := newNetwork(s, shapes)
+	if err != nil {
+		return nil, err
+	}
+	t, err := newTree(n, path)
+	if err != nil {
+		return nil, err
+	}
+	return newPlan(s, slices.Clone(path), t, nil)
+}
+
+func newPlan(s Subscripts, path Path, t *tree, cuts []cut) (*Plan, error) {
+	p := &Plan{subscripts: s, path: path, tree: t, cuts: cuts, sizes: slices.Clone(t.sizes)}
+	for _, c := range cuts {
+		p.sizes[c.label] /= c.parts
+	}
+	for i, nd := range t.nodes[len(t.operands):] {
+		if _, ok := t.elements(nd.labels.list(), p.sizes); !ok {
+			e := wrongStep(i, "its result has more elements than can be addressed; take another path or cut its labels")
+			e.Err = ErrSize
+			return nil, e
+		}
+	}
+	p.layOut()
+	p.schedule()
+	p.cost.Operations, p.cost.Shared, p.cost.Largest = t.measure(p.sizes, cuts)
+	return p, nil
+}
+
+// measure counts multiply-adds of all slices, those among them that are the
+// same in every slice, and the elements of the largest result.
+func (t *tree) measure(sizes []int, cuts []cut) (operations, shared float64, largest int) {
+	cutLabels, count := newSet(len(t.labels)), 1.0
+	for _, c := range cuts {
+		cutLabels.add(c.label)
+		count *= float64(c.parts)
+	}
+	varies := make([]bool, len(t.nodes))
+	for i, nd := range t.nodes {
+		varies[i] = nd.spanned.meets(cutLabels)
+		if nd.left == None {
+			continue
+		}
+		varies[i] = varies[i] || varies[nd.left] || varies[nd.right]
+		work := 1.0
+		for _, l := range nd.spanned.list() {
+			work *= float64(sizes[l])
+		}
+		if varies[i] {
+			operations += count * work
+		} else {
+			operations += work
+			shared += work
+		}
+		elements, _ := t.elements(nd.labels.list(), sizes)
+		largest = max(largest, elements)
+	}
+	if len(t.nodes) == 1 {
+		largest, _ = t.elements(t.output, sizes)
+	}
+	return operations, shared, largest
+}
+
+// Subscripts returns what the plan contracts.
+func (p *Plan) Subscripts() Subscripts { return p.subscripts }
+
+// Path returns a copy of the order of contraction.
+func (p *Plan) Path() Path { return slices.Clone(p.path) }
+
+// Cost returns what the plan takes.
+func (p *Plan) Cost() Cost { return p.cost }
+
+// OperandShape is the shape of the whole operand k.
+func (p *Plan) OperandShape(k int) []int {
+	return p.tree.shape(p.tree.operands[k], p.tree.sizes)
+}
+
+// OutputShape is the shape of the whole output.
+func (p *Plan) OutputShape() []int { return p.tree.shape(p.tree.output, p.tree.sizes) }
+
+// SliceShape is the shape of the output of one slice.
+func (p *Plan) SliceShape() []int { return p.tree.shape(p.tree.output, p.sizes) }
+
+// String describes the plan in a few lines: subscripts, sizes, cost.
+func (p *Plan) String() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "%d operands, %d labels, output %v\n", len(p.tree.operands), len(p.tree.labels), p.OutputShape())
+	for i, c := range p.cuts {
+		if i == 0 {
+			fmt.Fprintf(&b, "%d slices: ", p.Slices())
+		} else {
+			b.WriteString(", ")
+		}
+		fmt.Fprintf(&b, "%v (%d) in %d", p.tree.labels[c.label], p.tree.sizes[c.label], c.parts)
+	}
+	if len(p.cuts) > 0 {
+		b.WriteByte('\n')
+	}
+	c := p.cost
+	fmt.Fprintf(&b, "%.4g multiply-adds (10^%.2f), %.4g of them shared\n", c.Operations, log10(c.Operations), c.Shared)
+	fmt.Fprintf(&b, "largest intermediate %d elements (2^%.2f), peak %d", c.Largest, math.Log2(max(1, float64(c.Largest))), c.Peak)
+	return b.String()
+}
+
+func log10(x float64) float64 { return math.Log10(max(1, x)) }

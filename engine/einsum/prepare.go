@@ -1,0 +1,316 @@
+package einsum
+
+import (
+	"errors"
+	"fmt"
+
+	"github.com/hataori/hataori-go/engine"
+)
+
+// Prepared is a plan made ready for one engine and one element type: kernels
+// bound, intermediates allocated in one arena of the engine's memory. It
+// borrows the engine, belongs to one goroutine at a time like it, and runs
+// warm without binding or allocating intermediates again.
+type Prepared struct {
+	plan   *Plan
+	engine engine.Execution
+	dtype  engine.DType
+	specs  []engine.Spec // of the whole operands
+	arena  *engine.Tensor
+	steps  []step
+	reads  []read
+	shared bool // the stages that are the same in every slice have run
+	closed bool
+	loaded []*engine.Tensor // whole operands
+	result *engine.Tensor   // the tensor of the last run
+
+}
+
+// step is a stage bound to the engine.
+type step struct {
+	kernel  engine.Kernel
+	out, in []*engine.Tensor
+	stage   int
+}
+
+// read is an argument of a step that lies in an operand.
+type read struct {
+	step, arg, operand int
+	spec               engine.Spec
+	varies             bool // it moves with the slice
+}
+
+// Prepare binds the plan to an engine, for operands of the given specs (whole
+// operands, any layout, in the engine's memory domain). Errors are an *[Error],
+// or those of the engine. The caller closes the result before the engine.
+func (p *Plan) Prepare(e engine.Execution, operands ...engine.Spec) (*Prepared, error) {
+	if err := p.checkSpecs(operands); err != nil {
+		return nil, err
+	}
+	r := &Prepared{plan: p, engine: e, dtype: operands[0].DType, specs: make([]engine.Spec, len(operands))}
+	for k, s := range operands {
+		r.specs[k] = s.Canonical()
+	}
+	arena := engine.Spec{DType: r.dtype, Domain: e.Target().Domain, Shape: engine.ShapeOf(p.cost.Peak)}
+	var err error
+	if r.arena, err = e.Alloc(arena); err != nil {
+		return nil, fmt.Errorf("einsum: memory for the intermediates: %w", err)
+	}
+	for i := range p.stages {
+		if err := r.bind(i); err != nil {
+			return nil, errors.Join(fmt.Errorf("einsum: %v: %w", p.stageName(i), err), r.Close())
+		}
+	}
+	return r, nil
+}
+
+func (p *Plan) checkSpecs(specs []engine.Spec) error {
+	if len(specs) != len(p.tree.operands) {
+		return wrong(ErrOperand, "%d operands given, the plan has %d", len(specs), len(p.tree.operands))
+	}
+	for k, s := range specs {
+		want := engine.ShapeOf(p.OperandShape(k)...)
+		switch {
+		case s.Shape != want:
+			return wrongOperand(ErrOperand, k, None, "shape %v, the plan was made for %v", s.Shape, want)
+		case s.DType != specs[0].DType:
+			return wrongOperand(ErrOperand, k, None, "dtype %v, operand 0 has %v; convert one", s.DType, specs[0].DType)
+		}
+	}
+	return nil
+}
+
+// stageName says in an error which stage failed.
+func (p *Plan) stageName(i int) string {
+	if s := p.stages[i]; s.right != None {
+		return fmt.Sprintf("step %d", s.node-len(p.tree.operands))
+	}
+	return fmt.Sprintf("operand %d", p.stages[i].node)
+}
+
+// bind turns stage i into a step.
+func (r *Prepared) bind(i int) error {
+	s := &r.plan.stages[i]
+	op, outOrder, inOrders := s.operation()
+	from := []int{s.left, s.right}[:len(inOrders)]
+	st := step{stage: i, in: make([]*engine.Tensor, len(from)), out: make([]*engine.Tensor, 1)}
+	ins := make([]engine.Spec, len(from))
+	for arg, node := range from {
+		ins[arg] = r.view(node, inOrders[arg], s.node != node)
+		if r.inArena(node) && s.node != node {
+			var err error
+			if st.in[arg], err = r.place(node, ins[arg]); err != nil {
+				return err
+			}
+			continue
+		}
+		r.reads = append(r.reads, read{step: len(r.steps), arg: arg, operand: node, spec: ins[arg], varies: i >= r.plan.fixed})
+	}
+	out := r.view(s.node, outOrder, true)
+	if s.node != len(r.plan.tree.nodes)-1 {
+		var err error
+		if st.out[0], err = r.place(s.node, out); err != nil {
+			return err
+		}
+	}
+	var err error
+	st.kernel, err = r.engine.Bind(op, ins, []engine.Spec{out})
+	r.steps = append(r.steps, st)
+	return err
+}
+
+// operation is the engine's form of a stage, with the order of labels in which
+// it sees its output and its inputs. A label that a multiply's input lacks is
+// seen with stride 0.
+func (s *stage) operation() (op engine.Op, out []int, in [][]int) {
+	switch s.kind {
+	case reduction:
+		axes := make([]int, len(s.summed))
+		for i := range axes {
+			axes[i] = len(s.batch) + i
+		}
+		if len(axes) == 0 {
+			return engine.Copy{}, s.batch, [][]int{s.batch}
+		}
+		return engine.ReduceSum{Axes: engine.AxesOf(axes...)}, s.batch, [][]int{join(s.batch, s.summed)}
+	case multiply:
+		return engine.Mul{}, s.batch, [][]int{s.batch, s.batch}
+	}
+	b, l, k := len(s.batch), len(s.leftFree), len(s.summed)
+	return engine.DotGeneral{
+		BatchL: count(0, b), BatchR: count(0, b),
+		ContractL: count(b+l, k), ContractR: count(b, k),
+	}, join(s.batch, s.leftFree, s.rightFree), [][]int{join(s.batch, s.leftFree, s.summed), join(s.batch, s.summed, s.rightFree)}
+}
+
+func count(from, n int) engine.Axes {
+	axes := make([]int, n)
+	for i := range axes {
+		axes[i] = from + i
+	}
+	return engine.AxesOf(axes...)
+}
+
+// inArena reports whether the tensor of a node lies in the arena. Operands
+// without private labels are read where they are.
+func (r *Prepared) inArena(node int) bool { return r.plan.places[node].elements > 0 }
+
+// view is the spec of a node seen in an order of labels: as it was made by its
+// stage, or, for an operand that is read in place, as the caller has it.
+func (r *Prepared) view(node int, order []int, made bool) engine.Spec {
+	p := r.plan
+	strides := make(map[int]int, len(order))
+	if made && (r.inArena(node) || node == len(p.tree.nodes)-1) {
+		stride := 1
+		for i := len(p.orders[node]) - 1; i >= 0; i-- {
+			l := p.orders[node][i]
+			strides[l] = stride
+			stride *= max(p.sizes[l], 1)
+		}
+	} else {
+		axes := r.specs[node].AppendStrides(nil)
+		for axis, l := range p.tree.operands[node] {
+			strides[l] += axes[axis] // a repeated label walks the diagonal
+		}
+	}
+	list := make([]int, len(order))
+	for i, l := range order {
+		list[i] = strides[l]
+	}
+	return engine.Spec{
+		DType: r.dtype, Domain: r.engine.Target().Domain,
+		Shape: engine.ShapeOf(p.tree.shape(order, p.sizes)...), Strides: engine.StridesOf(list...),
+	}.Canonical()
+}
+
+// place is the tensor of a node in the arena.
+func (r *Prepared) place(node int, spec engine.Spec) (*engine.Tensor, error) {
+	return engine.NewTensor(spec, r.arena.Offset()+r.plan.places[node].offset, r.arena.Buffer())
+}
+
+// Load gives the operands that the following runs read, of the specs that the
+// plan was prepared for. They stay the caller's, who must not change or
+// release them while runs read them.
+func (r *Prepared) Load(operands ...*engine.Tensor) error {
+	if len(operands) != len(r.specs) {
+		return wrong(ErrOperand, "%d operands given, the plan has %d", len(operands), len(r.specs))
+	}
+	for k, t := range operands {
+		if t.Spec() != r.specs[k] {
+			return wrongOperand(ErrOperand, k, None, "it is %v, the plan was prepared for %v", t.Spec(), r.specs[k])
+		}
+	}
+	r.loaded = append(r.loaded[:0], operands...)
+	r.shared = false
+	return r.point(None)
+}
+
+// point makes the arguments that lie in operands: those of slice i, or, for
+// None, those that are the same in every slice.
+func (r *Prepared) point(i int) error {
+	var start []int
+	if i != None {
+		start = r.plan.origin(i)
+	}
+	for _, rd := range r.reads {
+		t := r.loaded[rd.operand]
+		offset := t.Offset()
+		if r.movesWithSlice(rd) {
+			if i == None {
+				continue
+			}
+			strides := r.specs[rd.operand].AppendStrides(nil)
+			for axis, l := range r.plan.tree.operands[rd.operand] {
+				offset += start[l] * strides[axis]
+			}
+		} else if i != None {
+			continue
+		}
+		view, err := engine.NewTensor(rd.spec, offset, t.Buffer())
+		if err != nil {
+			return err
+		}
+		r.steps[rd.step].in[rd.arg] = view
+	}
+	return nil
+}
+
+// movesWithSlice reports whether a cut label is among the operand's.
+func (r *Prepared) movesWithSlice(rd read) bool {
+	if !rd.varies {
+		return false
+	}
+	for _, c := range r.plan.cuts {
+		if r.plan.tree.nodes[rd.operand].spanned.has(c.label) {
+			return true
+		}
+	}
+	return false
+}
+
+// Run contracts slice i of the loaded operands into out, a compact tensor of
+// the plan's SliceShape in the engine's memory domain that overlaps no
+// operand. The first run after [Prepared.Load] also does the work that all
+// slices share. Errors are an *[Error], or those of the engine.
+func (r *Prepared) Run(out *engine.Tensor, i int) error {
+	switch {
+	case r.closed:
+		return wrong(ErrOperand, "the prepared plan was closed")
+	case r.loaded == nil:
+		return wrong(ErrOperand, "no operands are loaded; call Load first")
+	case i < 0 || i >= r.plan.Slices():
+		return wrong(ErrSlice, "slice %d is out of range; the plan has %d", i, r.plan.Slices())
+	}
+	if err := r.pointOut(out); err != nil {
+		return err
+	}
+	if len(r.plan.cuts) > 0 {
+		if err := r.point(i); err != nil {
+			return err
+		}
+	}
+	pass, err := r.engine.Begin()
+	if err != nil {
+		return err
+	}
+	defer pass.End()
+	todo := r.steps
+	if r.shared {
+		todo = r.steps[r.plan.fixed:]
+	}
+	for _, st := range todo {
+		if err := pass.Run(st.kernel, st.out, st.in); err != nil {
+			return fmt.Errorf("einsum: %v: %w", r.plan.stageName(st.stage), err)
+		}
+	}
+	r.shared = true
+	return nil
+}
+
+// pointOut makes the last step write to out.
+func (r *Prepared) pointOut(out *engine.Tensor) error {
+	last := &r.steps[len(r.steps)-1]
+	if out == r.result && out.Live() == nil {
+		return nil
+	}
+	want := engine.Spec{DType: r.dtype, Domain: r.engine.Target().Domain, Shape: engine.ShapeOf(r.plan.SliceShape()...)}
+	if out.Spec() != want {
+		return wrong(ErrOperand, "the output is %v, the plan makes %v", out.Spec(), want)
+	}
+	view, err := engine.NewTensor(last.kernel.Out(0), out.Offset(), out.Buffer())
+	if err != nil {
+		return err
+	}
+	last.out[0], r.result = view, out
+	return nil
+}
+
+// Close gives the intermediates back to the engine. A second call does
+// nothing.
+func (r *Prepared) Close() error {
+	if r.closed {
+		return nil
+	}
+	r.closed = true
+	return r.engine.Release(r.arena)
+}

@@ -1,0 +1,153 @@
+package einsum
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"unicode"
+	"unicode/utf8"
+)
+
+// Label names an index of a contraction. In text a label is one letter and
+// its number is the letter's code point; programs that make their labels may
+// use any numbers from 0 on.
+type Label int32
+
+// String is the letter, or #n for a number that no letter stands for.
+func (l Label) String() string {
+	if l >= 0 && isLetter(rune(l)) {
+		return string(rune(l))
+	}
+	return fmt.Sprintf("#%d", int32(l))
+}
+
+// isLetter reports whether r stands for a label in text: an ASCII letter or
+// digit, or any code point above ASCII that is neither space nor control.
+// Generated problems run through whole blocks of Unicode and meet symbols
+// and unassigned code points on the way, so letters alone would not do.
+func isLetter(r rune) bool {
+	if r < utf8.RuneSelf {
+		return '0' <= r && r <= '9' || 'A' <= r && r <= 'Z' || 'a' <= r && r <= 'z'
+	}
+	return utf8.ValidRune(r) && r != utf8.RuneError && !unicode.IsSpace(r) && !unicode.IsControl(r)
+}
+
+// Subscripts say which labels the axes of each operand and of the output
+// carry. The value of the output at given output labels is the sum, over all
+// values of the other labels, of the product of the operands:
+//
+//	out[o…] = Σ Π operand_k[labels of k]
+//
+// A label may be repeated in an operand (its diagonal is meant), and may be
+// in any number of operands. The zero value is not valid: see [Parse] and
+// [NewSubscripts]. Subscripts are immutable.
+type Subscripts struct {
+	inputs [][]Label
+	output []Label
+}
+
+// Parse reads subscripts such as "ij,jk->ik": one letter per axis, operands
+// separated by commas, then an arrow and the labels of the output. The arrow
+// is required; spaces are ignored; any Unicode letter, digit or symbol above
+// ASCII is a label. Errors are an *[Error].
+func Parse(text string) (Subscripts, error) {
+	left, right, found := strings.Cut(text, "->")
+	switch {
+	case !utf8.ValidString(text):
+		return Subscripts{}, wrong(ErrSyntax, "%q is not valid UTF-8", text)
+	case strings.Contains(text, "..."):
+		return Subscripts{}, wrong(ErrSyntax, "%q has an ellipsis; give every axis a label", text)
+	case !found:
+		return Subscripts{}, wrong(ErrSyntax, "%q has no \"->\"; write the labels of the output after an arrow", text)
+	}
+	output, err := parseLabels(right, len(left)+len("->"))
+	if err != nil {
+		return Subscripts{}, err
+	}
+	var inputs [][]Label
+	at := 0
+	for part := range strings.SplitSeq(left, ",") {
+		labels, err := parseLabels(part, at)
+		if err != nil {
+			return Subscripts{}, err
+		}
+		inputs = append(inputs, labels)
+		at += len(part) + len(",")
+	}
+	return NewSubscripts(inputs, output)
+}
+
+// parseLabels reads the labels of one tensor; the text began at byte at.
+func parseLabels(text string, at int) ([]Label, error) {
+	labels := make([]Label, 0, len(text))
+	for i, r := range text {
+		switch {
+		case r == ' ':
+		case isLetter(r):
+			labels = append(labels, Label(r))
+		default:
+			return nil, wrong(ErrSyntax, "%q at byte %d is not a label; labels are letters and digits", r, at+i)
+		}
+	}
+	return labels, nil
+}
+
+// NewSubscripts makes subscripts from labels: one list per operand and one
+// for the output. The lists are copied. There must be at least one operand,
+// and each label of the output must be in an operand and in the output only
+// once. Errors are an *[Error] that wraps [ErrLabel].
+func NewSubscripts(inputs [][]Label, output []Label) (Subscripts, error) {
+	if len(inputs) == 0 {
+		return Subscripts{}, wrong(ErrLabel, "there is no operand; give at least one")
+	}
+	s := Subscripts{inputs: make([][]Label, len(inputs)), output: slices.Clone(output)}
+	known := make(map[Label]bool)
+	for k, labels := range inputs {
+		for axis, l := range labels {
+			if l < 0 {
+				return Subscripts{}, wrongOperand(ErrLabel, k, axis, "label %v is negative; number labels from 0", l)
+			}
+			known[l] = true
+		}
+		s.inputs[k] = slices.Clone(labels)
+	}
+	for axis, l := range output {
+		if !known[l] {
+			return Subscripts{}, wrong(ErrLabel, "label %v at output axis %d is in no operand; remove it or add it to an operand", l, axis)
+		}
+		if slices.Contains(output[:axis], l) {
+			return Subscripts{}, wrong(ErrLabel, "label %v is in the output twice; each output axis needs a label of its own", l)
+		}
+	}
+	return s, nil
+}
+
+// Operands is the number of operands, at least 1.
+func (s Subscripts) Operands() int { return len(s.inputs) }
+
+// Input returns a copy of the labels of operand k.
+func (s Subscripts) Input(k int) []Label { return slices.Clone(s.inputs[k]) }
+
+// Output returns a copy of the labels of the output.
+func (s Subscripts) Output() []Label { return slices.Clone(s.output) }
+
+// String writes the subscripts as [Parse] reads them, as far as every label
+// has a letter.
+func (s Subscripts) String() string {
+	var b strings.Builder
+	for k, labels := range s.inputs {
+		if k > 0 {
+			b.WriteByte(',')
+		}
+		writeLabels(&b, labels)
+	}
+	b.WriteString("->")
+	writeLabels(&b, s.output)
+	return b.String()
+}
+
+func writeLabels(b *strings.Builder, labels []Label) {
+	for _, l := range labels {
+		b.WriteString(l.String())
+	}
+}
