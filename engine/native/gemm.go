@@ -1,0 +1,326 @@
+package native
+
+import (
+	"fmt"
+	"unsafe"
+)
+
+// Mat is a matrix in a slice: element (i, j) is Data[Offset + i·RowStride +
+// j·ColStride]. Strides are in elements, of either sign. Conj stands for the
+// complex conjugate of the elements; it has no meaning for an output.
+type Mat[T Number] struct {
+	Data                 []T
+	Offset               int
+	RowStride, ColStride int
+	Conj                 bool
+}
+
+// T returns the transposed matrix, over the same elements.
+func (x Mat[T]) T() Mat[T] {
+	x.RowStride, x.ColStride = x.ColStride, x.RowStride
+	return x
+}
+
+// At returns the matrix that starts at element (i, j).
+func (x Mat[T]) At(i, j int) Mat[T] {
+	x.Offset += i*x.RowStride + j*x.ColStride
+	return x
+}
+
+// matrix checks that every element of the rows×cols matrix lies in Data.
+func (x *Mat[T]) matrix(name string, rows, cols int) (matrix, error) {
+	if rows == 0 || cols == 0 {
+		return matrix{}, nil
+	}
+	lo, hi := x.Offset, x.Offset
+	for _, d := range [2]int{(rows - 1) * x.RowStride, (cols - 1) * x.ColStride} {
+		lo += min(d, 0)
+		hi += max(d, 0)
+	}
+	if lo < 0 || hi >= len(x.Data) {
+		return matrix{}, &BoundsError{Operand: name, Low: lo, High: hi, Len: len(x.Data)}
+	}
+	return matrix{p: unsafe.Pointer(&x.Data[x.Offset]), rs: x.RowStride, cs: x.ColStride, conj: x.Conj}, nil
+}
+
+// BoundsError says that an operand reaches outside its slice.
+type BoundsError struct {
+	Operand   string
+	Low, High int // positions of its lowest and highest element
+	Len       int // of the slice
+}
+
+func (e *BoundsError) Error() string {
+	return fmt.Sprintf("native: operand %s reaches elements %d to %d of a slice of %d", e.Operand, e.Low, e.High, e.Len)
+}
+
+// Gemm computes C = alpha·A·B + beta·C for A of m×k, B of k×n and C of m×n.
+// C must not overlap A or B. With beta = 0 C is not read, with alpha = 0 or
+// k = 0 neither A nor B is. It runs on the calling goroutine.
+//
+// An element of C is the sum over blocks of k, in order, of sums that take
+// the products in order. So its bits depend on the level, on k, alpha, beta and
+// its row of A and column of B, and not on m, n or strides: a product that is
+// cut along m and n into calls gives the bits of one call.
+//
+// ws is scratch memory for one call at a time. It grows to what the largest
+// product needs, at most some megabytes.
+func Gemm[T Number](level Level, ws *Workspace, m, n, k int, alpha T, a, b Mat[T], beta T, c Mat[T]) error {
+	if m < 0 || n < 0 || k < 0 {
+		return fmt.Errorf("native: matrix product of %d×%d by %d×%d: negative extent", m, k, k, n)
+	}
+	g := product[T]{set: kernelsOf[T](Best(level)), ws: ws, m: m, n: n, k: k, alpha: alpha, beta: beta}
+	var err error
+	if g.c, err = c.matrix("C", m, n); err != nil || m == 0 || n == 0 {
+		return err
+	}
+	if alpha != 0 {
+		if g.a, err = a.matrix("A", m, k); err != nil {
+			return err
+		}
+		if g.b, err = b.matrix("B", k, n); err != nil {
+			return err
+		}
+	}
+	g.plan()
+	g.run()
+	return nil
+}
+
+// Blocking, in elements of 8 bytes. A block of B of blockK×(tile width) stays
+// in the first-level cache, a packed block of A in the second, one of B in the
+// third.
+const (
+	blockK = 256
+	blockM = 192
+	blockN = 3072
+)
+
+// matrix is a Mat whose bounds have been checked.
+type matrix struct {
+	p      unsafe.Pointer
+	rs, cs int // elements
+	batch  int // elements to the next of a batch
+	conj   bool
+}
+
+// step moves on to the next of a batch. A pointer is nil where there are no
+// elements, or none that will be read.
+func (x *matrix) step(size int) {
+	if x.p != nil {
+		x.p = unsafe.Add(x.p, x.batch*size)
+	}
+}
+
+func (x matrix) t() matrix {
+	x.rs, x.cs = x.cs, x.rs
+	return x
+}
+
+// product is one matrix product under way.
+type product[T Number] struct {
+	set         *kernelSet
+	ws          *Workspace
+	m, n, k     int
+	alpha, beta T
+	a, b, c     matrix
+
+	kc, mc, nc       int // blocks
+	directA, directB bool
+}
+
+func sizeOf[T Number]() int {
+	var z T
+	return int(unsafe.Sizeof(z))
+}
+
+// blocks divides n into the fewest equal parts of at most limit, rounded up to
+// a multiple of unit.
+func blocks(n, limit, unit int) int {
+	parts := (n + limit - 1) / limit
+	n = (n + parts - 1) / parts
+	return (n + unit - 1) / unit * unit
+}
+
+// plan turns the product so that rows of C are contiguous if they can be,
+// and chooses blocks and which operands are read where they lie. It looks at
+// no pointer. Nothing but kc has a say in the bits.
+func (g *product[T]) plan() {
+	if g.m == 1 {
+		g.a.rs, g.c.rs = 1, 1
+	}
+	if g.n == 1 {
+		g.b.cs, g.c.cs = 1, 1
+	}
+	if g.k == 1 {
+		g.a.cs, g.b.rs = 1, 1
+	}
+	if g.c.cs != 1 && g.c.rs == 1 {
+		g.m, g.n = g.n, g.m
+		g.a, g.b, g.c = g.b.t(), g.a.t(), g.c.t()
+	}
+	size, mr, nr := sizeOf[T](), g.set.mr(), g.set.nr()
+	g.kc, g.mc, g.nc = max(g.k, 1), g.m, g.n
+	if limit := blockK; g.k > limit {
+		g.kc = blocks(g.k, limit, 4)
+	}
+	if limit := blockM * 8 / size; g.m > limit {
+		g.mc = blocks(g.m, limit, mr)
+	}
+	if limit := blockN * 8 / size; g.n > limit {
+		g.nc = blocks(g.n, limit, nr)
+	}
+	g.directA = g.alpha == 1 && !g.a.conj && g.n <= 4*nr
+	g.directB = !g.b.conj && g.b.cs == 1 && (g.m <= 4*mr || g.k*g.n*size <= 64<<10)
+}
+
+func (g *product[T]) run() {
+	if g.m == 0 || g.n == 0 {
+		return
+	}
+	if g.alpha == 0 || g.k == 0 || (g.beta != 0 && g.beta != 1) {
+		g.scale()
+		if g.alpha == 0 || g.k == 0 {
+			return
+		}
+	}
+	t := &g.ws.tile
+	t.one, t.one32 = 1, 1
+	for j0 := 0; j0 < g.n; j0 += g.nc {
+		nb := min(g.nc, g.n-j0)
+		for p0 := 0; p0 < g.k; p0 += g.kc {
+			t.k = min(g.kc, g.k-p0)
+			t.add = 0
+			if g.beta != 0 || p0 > 0 {
+				t.add = 1
+			}
+			bb := g.blockB(p0, t.k, j0, nb)
+			for i0 := 0; i0 < g.m; i0 += g.mc {
+				mb := min(g.mc, g.m-i0)
+				g.tiles(g.blockA(i0, mb, p0, t.k), bb, i0, mb, j0, nb)
+			}
+		}
+	}
+	t.a, t.b, t.c = nil, nil, nil
+}
+
+// scale computes C = beta·C; with beta = 0 C is not read.
+func (g *product[T]) scale() {
+	size := sizeOf[T]()
+	for i := range g.m {
+		for j := range g.n {
+			p := (*T)(unsafe.Add(g.c.p, (i*g.c.rs+j*g.c.cs)*size))
+			if g.beta == 0 {
+				*p = 0
+			} else {
+				*p *= g.beta
+			}
+		}
+	}
+}
+
+// block is an operand's part of a block, packed into panels or where it lies.
+// Distances are in bytes.
+type block struct {
+	p      unsafe.Pointer
+	rs, cs int
+	step   int  // from panel to panel
+	padded bool // a full tile's width can be read everywhere
+}
+
+func (g *product[T]) blockA(i0, mb, p0, kb int) block {
+	size, mr := sizeOf[T](), g.set.mr()
+	p := unsafe.Add(g.a.p, (i0*g.a.rs+p0*g.a.cs)*size)
+	if g.directA {
+		return block{p: p, rs: g.a.rs * size, cs: g.a.cs * size, step: mr * g.a.rs * size}
+	}
+	buf := scratch[T](&g.ws.a, (mb+mr-1)/mr*mr*kb)
+	packPanels(buf, p, g.a.cs, g.a.rs, kb, mb, mr)
+	if g.a.conj {
+		conjugate(buf)
+	}
+	if g.alpha != 1 {
+		for i := range buf {
+			buf[i] *= g.alpha
+		}
+	}
+	return block{p: unsafe.Pointer(&buf[0]), rs: size, cs: mr * size, step: mr * kb * size}
+}
+
+func (g *product[T]) blockB(p0, kb, j0, nb int) block {
+	size, nr := sizeOf[T](), g.set.nr()
+	p := unsafe.Add(g.b.p, (p0*g.b.rs+j0*g.b.cs)*size)
+	if g.directB {
+		return block{p: p, rs: g.b.rs * size, step: nr * size}
+	}
+	buf := scratch[T](&g.ws.b, (nb+nr-1)/nr*nr*kb)
+	packPanels(buf, p, g.b.rs, g.b.cs, kb, nb, nr)
+	if g.b.conj {
+		conjugate(buf)
+	}
+	return block{p: unsafe.Pointer(&buf[0]), rs: nr * size, step: nr * kb * size, padded: true}
+}
+
+// tiles computes the block of C at (i0, j0) of mb×nb from blocks of A and B.
+func (g *product[T]) tiles(ab, bb block, i0, mb, j0, nb int) {
+	size, mr, nr := sizeOf[T](), g.set.mr(), g.set.nr()
+	t := &g.ws.tile
+	t.ars, t.acs = ab.rs, ab.cs
+	crow := unsafe.Add(g.c.p, (i0*g.c.rs+j0*g.c.cs)*size)
+	for j := 0; j < nb; j += nr {
+		w := min(nr, nb-j)
+		t.b, t.brs = unsafe.Add(bb.p, j/nr*bb.step), bb.rs
+		if g.set.masked {
+			g.set.setMask(t, w)
+		} else if w < nr && !bb.padded {
+			g.pad(t, w)
+		}
+		direct := g.c.cs == 1 && (w == nr || g.set.masked)
+		t.crs = g.c.rs * size
+		width := g.set.width(w)
+		full := g.set.rows[0].width[width]
+		for i := 0; i < mb; i += mr {
+			t.rows = mr
+			kernel := full
+			if rest := mb - i; rest < mr {
+				t.rows = rest
+				kernel = g.set.pick(rest, width)
+			}
+			t.a = unsafe.Add(ab.p, i/mr*ab.step)
+			t.c = unsafe.Add(crow, (i*g.c.rs+j*g.c.cs)*size)
+			if direct {
+				kernel(t)
+			} else {
+				g.indirect(t, kernel, w)
+			}
+		}
+	}
+}
+
+// pad copies the w columns at t.b to where a full tile's width of each row can
+// be read.
+func (g *product[T]) pad(t *tile, w int) {
+	nr, size := g.set.nr(), sizeOf[T]()
+	buf := scratch[T](&g.ws.pad, nr*t.k)
+	packPanels(buf, t.b, t.brs/size, 1, t.k, w, nr)
+	t.b, t.brs = unsafe.Pointer(&buf[0]), nr*size
+}
+
+// indirect computes a tile of w columns beside C and carries it over.
+func (g *product[T]) indirect(t *tile, kernel func(*tile), w int) {
+	nr, size := g.set.nr(), sizeOf[T]()
+	buf := scratch[T](&g.ws.out, g.set.mr()*nr)
+	c, crs, add := t.c, t.crs, t.add
+	t.c, t.crs, t.add = unsafe.Pointer(&buf[0]), nr*size, 0
+	kernel(t)
+	t.c, t.crs, t.add = c, crs, add
+	for i := range t.rows {
+		for j, v := range buf[i*nr : i*nr+w] {
+			p := (*T)(unsafe.Add(c, i*crs+j*g.c.cs*size))
+			if add != 0 {
+				v += *p
+			}
+			*p = v
+		}
+	}
+}

@@ -1,0 +1,415 @@
+//go:build avogen
+
+// Command gen writes the matrix-product micro-kernels of package native: one
+// assembly file per instruction set and a Go file with their declarations.
+//
+// A micro-kernel computes one tile of C from one block of k:
+//
+//	C[i][j]  = Σ_p A[i][p]·B[p][j]     or     C[i][j] += Σ_p A[i][p]·B[p][j]
+//
+// for up to mr rows and nv vectors of columns. Every element of the tile has an
+// accumulator of its own that takes the products in the order of p, so its bits
+// do not depend on the shape of the tile it happens to lie in.
+//
+// Real kernels keep one accumulator register per row and vector. Complex
+// kernels work on interleaved (re, im) pairs and keep two, Σ re(a)·b and
+// Σ im(a)·b, which are joined once at the end:
+//
+//	re = x.re − y.im,  im = x.im + y.re.
+package main
+
+import (
+	"bytes"
+	"fmt"
+	"go/format"
+	"log"
+	"os"
+
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Byte offsets of the fields of native's tile struct; a test holds them.
+const (
+	offK    = 0
+	offA    = 8
+	offARS  = 16
+	offACS  = 24
+	offB    = 32
+	offBRS  = 40
+	offC    = 48
+	offCRS  = 56
+	offRows = 64
+	offMask = 72
+	offAdd  = 80
+	offOne  = 88
+)
+
+// isa is one instruction set with its register file.
+type isa struct {
+	name  string
+	bytes int // of a vector
+	regs  []reg.VecPhysical
+	masks []reg.OpmaskPhysical
+}
+
+// elem is one element type.
+type elem struct {
+	name    string
+	size    int // of a real component
+	complex bool
+}
+
+// shape is one tile: mr rows of nv vectors.
+type shape struct{ mr, nv int }
+
+var elems = []elem{
+	{"F32", 4, false},
+	{"F64", 8, false},
+	{"C64", 4, true},
+	{"C128", 8, true},
+}
+
+var (
+	avx2 = isa{"AVX2", 32, []reg.VecPhysical{
+		reg.Y0, reg.Y1, reg.Y2, reg.Y3, reg.Y4, reg.Y5, reg.Y6, reg.Y7,
+		reg.Y8, reg.Y9, reg.Y10, reg.Y11, reg.Y12, reg.Y13, reg.Y14, reg.Y15,
+	}, nil}
+	avx512 = isa{"AVX512", 64, []reg.VecPhysical{
+		reg.Z0, reg.Z1, reg.Z2, reg.Z3, reg.Z4, reg.Z5, reg.Z6, reg.Z7,
+		reg.Z8, reg.Z9, reg.Z10, reg.Z11, reg.Z12, reg.Z13, reg.Z14, reg.Z15,
+		reg.Z16, reg.Z17, reg.Z18, reg.Z19, reg.Z20, reg.Z21, reg.Z22, reg.Z23,
+		reg.Z24, reg.Z25, reg.Z26, reg.Z27, reg.Z28, reg.Z29, reg.Z30, reg.Z31,
+	}, []reg.OpmaskPhysical{reg.K1, reg.K2, reg.K3}}
+)
+
+// shapes lists the tiles of a kernel set. Fewer rows than mr are handled by
+// the kernel; with opmasks so are fewer columns, so the narrow shapes only
+// save work at the edges.
+func shapes(s isa, e elem) []shape {
+	rows := []int{8, 4, 2}
+	if s.masks == nil {
+		rows = []int{4, 2}
+	}
+	if e.complex {
+		rows = rows[1:]
+	}
+	var out []shape
+	for _, mr := range rows {
+		for nv := 3; nv >= 1; nv-- {
+			if s.masks == nil && nv != 3 {
+				continue
+			}
+			out = append(out, shape{mr, nv})
+		}
+	}
+	return out
+}
+
+// General registers. Row i of A lies at a + rowOff[i].
+var (
+	arg    = reg.RDI
+	a      = reg.RSI
+	b      = reg.RDX
+	k      = reg.RCX
+	acs    = reg.R8
+	brs    = reg.R9
+	rowOff = []reg.GPPhysical{nil, reg.R10, reg.R11, reg.R12, reg.R13, reg.R15, reg.RAX, reg.RBX}
+)
+
+// kernel emits one micro-kernel.
+type kernel struct {
+	isa
+	elem
+	shape
+	acc  [][]reg.VecPhysical // Σ a·b, or Σ re(a)·b
+	acc2 [][]reg.VecPhysical // Σ im(a)·b
+	bv   []reg.VecPhysical
+	free []reg.VecPhysical // what is left for broadcasts
+}
+
+func newKernel(s isa, e elem, sh shape) *kernel {
+	kn := &kernel{isa: s, elem: e, shape: sh}
+	regs := s.regs
+	take := func(n int) []reg.VecPhysical {
+		out := regs[:n:n]
+		regs = regs[n:]
+		return out
+	}
+	for range sh.mr {
+		kn.acc = append(kn.acc, take(sh.nv))
+		if e.complex {
+			kn.acc2 = append(kn.acc2, take(sh.nv))
+		}
+	}
+	kn.bv = take(sh.nv)
+	kn.free = regs
+	return kn
+}
+
+func (kn *kernel) name() string {
+	return fmt.Sprintf("gemm%s%sR%dV%d", kn.elem.name, kn.isa.name, kn.mr, kn.nv)
+}
+
+func mem(base reg.Register, disp int) operand.Mem {
+	return operand.Mem{Base: base, Disp: disp}
+}
+
+// rowMem addresses component comp of A[i][p].
+func (kn *kernel) rowMem(i, comp int) operand.Mem {
+	m := operand.Mem{Base: a, Disp: comp * kn.size}
+	if i > 0 {
+		m.Index, m.Scale = rowOff[i], 1
+	}
+	return m
+}
+
+func (kn *kernel) double() bool { return kn.size == 8 }
+
+func (kn *kernel) zero(r reg.VecPhysical) {
+	if kn.masks != nil {
+		VPXORQ(r, r, r)
+		return
+	}
+	VXORPS(r, r, r)
+}
+
+func (kn *kernel) broadcast(m operand.Mem, r reg.VecPhysical) {
+	if kn.double() {
+		VBROADCASTSD(m, r)
+		return
+	}
+	VBROADCASTSS(m, r)
+}
+
+func (kn *kernel) fma(x, y, acc reg.VecPhysical) {
+	if kn.double() {
+		VFMADD231PD(x, y, acc)
+		return
+	}
+	VFMADD231PS(x, y, acc)
+}
+
+// load reads vector j at m; lanes outside the mask become zero.
+func (kn *kernel) load(m operand.Mem, j int, r reg.VecPhysical) {
+	switch {
+	case kn.masks == nil && kn.double():
+		VMOVUPD(m, r)
+	case kn.masks == nil:
+		VMOVUPS(m, r)
+	case kn.double():
+		VMOVUPD_Z(m, kn.masks[j], r)
+	default:
+		VMOVUPS_Z(m, kn.masks[j], r)
+	}
+}
+
+func (kn *kernel) store(r reg.VecPhysical, j int, m operand.Mem) {
+	switch {
+	case kn.masks == nil && kn.double():
+		VMOVUPD(r, m)
+	case kn.masks == nil:
+		VMOVUPS(r, m)
+	case kn.double():
+		VMOVUPD(r, kn.masks[j], m)
+	default:
+		VMOVUPS(r, kn.masks[j], m)
+	}
+}
+
+func (kn *kernel) add(x, y, dst reg.VecPhysical) {
+	if kn.double() {
+		VADDPD(x, y, dst)
+		return
+	}
+	VADDPS(x, y, dst)
+}
+
+// join leaves the complex sum in x: x ∓ swap(y), minus in the real lanes.
+func (kn *kernel) join(x, y, ones reg.VecPhysical) {
+	swap := operand.U8(0x55)
+	if !kn.double() {
+		swap = operand.U8(0xb1)
+	}
+	switch {
+	case kn.double() && kn.masks != nil:
+		VPERMILPD(swap, y, y)
+		VFMADDSUB213PD(y, ones, x)
+	case kn.masks != nil:
+		VPERMILPS(swap, y, y)
+		VFMADDSUB213PS(y, ones, x)
+	case kn.double():
+		VPERMILPD(swap, y, y)
+		VADDSUBPD(y, x, x)
+	default:
+		VPERMILPS(swap, y, y)
+		VADDSUBPS(y, x, x)
+	}
+}
+
+// rowOffsets fills rowOff so that rows beyond the tile's last repeat it: they
+// are computed in vain and never stored.
+func (kn *kernel) rowOffsets() {
+	if kn.mr == 1 {
+		return
+	}
+	// brs and acs serve as scratch here and are loaded afterwards.
+	ars, next := brs, acs
+	MOVQ(mem(arg, offARS), ars)
+	for i := 1; i < kn.mr; i++ {
+		if i == 1 {
+			XORQ(rowOff[1], rowOff[1])
+		} else {
+			MOVQ(rowOff[i-1], rowOff[i])
+		}
+		MOVQ(rowOff[i], next)
+		ADDQ(ars, next)
+		CMPQ(mem(arg, offRows), operand.I8(i))
+		CMOVQGT(next, rowOff[i])
+	}
+}
+
+func (kn *kernel) emit() {
+	TEXT(kn.name(), NOSPLIT, "func(t uintptr)")
+	Doc(kn.name() + " computes one tile.")
+	Load(Param("t"), arg)
+	kn.rowOffsets()
+	MOVQ(mem(arg, offA), a)
+	MOVQ(mem(arg, offB), b)
+	MOVQ(mem(arg, offK), k)
+	MOVQ(mem(arg, offACS), acs)
+	MOVQ(mem(arg, offBRS), brs)
+	for j := range kn.nv {
+		if kn.masks != nil {
+			KMOVW(mem(arg, offMask+2*j), kn.masks[j])
+		}
+	}
+	for i := range kn.mr {
+		for j := range kn.nv {
+			kn.zero(kn.acc[i][j])
+			if kn.complex {
+				kn.zero(kn.acc2[i][j])
+			}
+		}
+	}
+	kn.loop()
+	kn.epilogue()
+	VZEROUPPER()
+	RET()
+}
+
+func (kn *kernel) loop() {
+	Label("loop")
+	for j := range kn.nv {
+		kn.load(mem(b, j*kn.bytes), j, kn.bv[j])
+	}
+	ADDQ(brs, b)
+	turn := 0
+	bcast := func(i, comp int) reg.VecPhysical {
+		r := kn.free[turn%len(kn.free)]
+		turn++
+		kn.broadcast(kn.rowMem(i, comp), r)
+		return r
+	}
+	for i := range kn.mr {
+		r := bcast(i, 0)
+		for j := range kn.nv {
+			kn.fma(kn.bv[j], r, kn.acc[i][j])
+		}
+		if !kn.complex {
+			continue
+		}
+		r = bcast(i, 1)
+		for j := range kn.nv {
+			kn.fma(kn.bv[j], r, kn.acc2[i][j])
+		}
+	}
+	ADDQ(acs, a)
+	DECQ(k)
+	JNZ(operand.LabelRef("loop"))
+}
+
+func (kn *kernel) epilogue() {
+	c, crs, rows := a, acs, k
+	MOVQ(mem(arg, offC), c)
+	MOVQ(mem(arg, offCRS), crs)
+	MOVQ(mem(arg, offRows), rows)
+	if kn.complex {
+		ones := kn.bv[0]
+		if kn.masks != nil {
+			m := mem(arg, offOne)
+			if !kn.double() {
+				m.Disp += 8
+			}
+			kn.broadcast(m, ones)
+		}
+		for i := range kn.mr {
+			for j := range kn.nv {
+				kn.join(kn.acc[i][j], kn.acc2[i][j], ones)
+			}
+		}
+	}
+	CMPQ(mem(arg, offAdd), operand.I8(0))
+	JE(operand.LabelRef("set"))
+	kn.rowsOut("add", c, crs, rows, true)
+	JMP(operand.LabelRef("done"))
+	Label("set")
+	kn.rowsOut("set", c, crs, rows, false)
+	Label("done")
+}
+
+func (kn *kernel) rowsOut(tag string, c, crs, rows reg.GPPhysical, add bool) {
+	tmp := kn.bv[0]
+	for i := range kn.mr {
+		for j := range kn.nv {
+			m := mem(c, j*kn.bytes)
+			if add {
+				kn.load(m, j, tmp)
+				kn.add(kn.acc[i][j], tmp, kn.acc[i][j])
+			}
+			kn.store(kn.acc[i][j], j, m)
+		}
+		if i+1 < kn.mr {
+			DECQ(rows)
+			JE(operand.LabelRef("done"))
+			ADDQ(crs, c)
+		}
+	}
+}
+
+func main() {
+	var decl bytes.Buffer
+	decl.WriteString("// Code generated by internal/gen; DO NOT EDIT.\n\npackage native\n\n")
+	Package("github.com/hataori/hataori-go/engine/native")
+	ConstraintExpr("amd64")
+	for _, s := range []isa{avx2, avx512} {
+		for _, e := range elems {
+			var rows []string
+			last := 0
+			for _, sh := range shapes(s, e) {
+				kn := newKernel(s, e, sh)
+				kn.emit()
+				fmt.Fprintf(&decl, "//go:noescape\nfunc %s(t *tile)\n\n", kn.name())
+				if sh.mr != last {
+					rows = append(rows, fmt.Sprintf("{rows: %d, width: [4]func(*tile){", sh.mr))
+					last = sh.mr
+				}
+				rows[len(rows)-1] += fmt.Sprintf("%d: %s, ", sh.nv, kn.name())
+			}
+			fmt.Fprintf(&decl, "var kernels%s%s = []kernelRow{\n", e.name, s.name)
+			for _, r := range rows {
+				fmt.Fprintf(&decl, "%s}},\n", r)
+			}
+			decl.WriteString("}\n\n")
+		}
+	}
+	Generate()
+	src, err := format.Source(decl.Bytes())
+	if err != nil {
+		log.Fatal(err)
+	}
+	if err := os.WriteFile("gemm_kernels_amd64.go", src, 0o644); err != nil {
+		log.Fatal(err)
+	}
+}

@@ -1,0 +1,124 @@
+package native
+
+import "unsafe"
+
+// Number is the set of element types that kernels compute with.
+type Number interface {
+	float32 | float64 | complex64 | complex128
+}
+
+// tile is what a micro-kernel is told. Strides are in bytes. The field offsets
+// are known to internal/gen.
+type tile struct {
+	k        int            // products per element, ≥ 1
+	a        unsafe.Pointer // A[0][0]
+	ars, acs int            // strides of A along rows and along k
+	b        unsafe.Pointer // B[0][0]; a row of B is contiguous
+	brs      int            // stride of B along k
+	c        unsafe.Pointer // C[0][0]; a row of C is contiguous
+	crs      int            // stride of C along rows
+	rows     int            // rows of C, 1 … kernelRow.rows
+	mask     [4]uint16      // per vector, which real components exist; for masked kernels
+	add      int            // 0: set C, 1: add to C
+	one      float64        // 1
+	one32    float32        // 1
+	_        uint32
+}
+
+// kernelRow holds the micro-kernels for up to rows rows, by vectors of width.
+type kernelRow struct {
+	rows  int
+	width [4]func(*tile)
+}
+
+// kernelSet is the micro-kernels for one element type at one level.
+type kernelSet struct {
+	rows   []kernelRow // by falling rows
+	lanes  int         // elements of a vector
+	nv     int         // vectors of a full tile
+	reals  int         // real components of a vector
+	masked bool        // columns outside the mask are neither read nor written
+}
+
+func (s *kernelSet) mr() int { return s.rows[0].rows }
+func (s *kernelSet) nr() int { return s.lanes * s.nv }
+
+// width is the number of vectors that a tile of cols columns takes.
+func (s *kernelSet) width(cols int) int {
+	if s.masked {
+		return (cols + s.lanes - 1) / s.lanes
+	}
+	return s.nv
+}
+
+// pick returns the lowest kernel that covers rows.
+func (s *kernelSet) pick(rows, width int) func(*tile) {
+	i := len(s.rows) - 1
+	for i > 0 && s.rows[i].rows < rows {
+		i--
+	}
+	return s.rows[i].width[width]
+}
+
+// setMask describes a tile of cols columns to a masked kernel.
+func (s *kernelSet) setMask(t *tile, cols int) {
+	n := cols * (s.reals / s.lanes)
+	for j := range s.nv {
+		t.mask[j] = uint16(1<<min(max(n, 0), s.reals) - 1)
+		n -= s.reals
+	}
+}
+
+// Constants: tables of functions.
+var (
+	f32Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[float32]}}}, 4, 1, 4, false}
+	f64Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[float64]}}}, 4, 1, 4, false}
+	c64Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[complex64]}}}, 4, 1, 8, false}
+	c128Portable = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[complex128]}}}, 4, 1, 8, false}
+)
+
+// portableTile is the micro-kernel in Go: 2×4.
+func portableTile[T Number](t *tile) {
+	a0 := t.a
+	a1 := a0
+	if t.rows > 1 {
+		a1 = unsafe.Add(a0, t.ars)
+	}
+	b := t.b
+	var c00, c01, c02, c03, c10, c11, c12, c13 T
+	for p := t.k; ; {
+		bv := (*[4]T)(b)
+		b0, b1, b2, b3 := bv[0], bv[1], bv[2], bv[3]
+		x := *(*T)(a0)
+		c00 += x * b0
+		c01 += x * b1
+		c02 += x * b2
+		c03 += x * b3
+		y := *(*T)(a1)
+		c10 += y * b0
+		c11 += y * b1
+		c12 += y * b2
+		c13 += y * b3
+		if p--; p == 0 {
+			break // before the pointers leave their blocks
+		}
+		a0 = unsafe.Add(a0, t.acs)
+		a1 = unsafe.Add(a1, t.acs)
+		b = unsafe.Add(b, t.brs)
+	}
+	out := (*[4]T)(t.c)
+	if t.add == 0 {
+		out[0], out[1], out[2], out[3] = c00, c01, c02, c03
+	} else {
+		out[0], out[1], out[2], out[3] = out[0]+c00, out[1]+c01, out[2]+c02, out[3]+c03
+	}
+	if t.rows == 1 {
+		return
+	}
+	out = (*[4]T)(unsafe.Add(t.c, t.crs))
+	if t.add == 0 {
+		out[0], out[1], out[2], out[3] = c10, c11, c12, c13
+	} else {
+		out[0], out[1], out[2], out[3] = out[0]+c10, out[1]+c11, out[2]+c12, out[3]+c13
+	}
+}

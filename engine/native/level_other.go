@@ -1,0 +1,5 @@
+//go:build !amd64
+
+package native
+
+func detect() Level { return Portable }

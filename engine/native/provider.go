@@ -1,0 +1,99 @@
+package native
+
+import "github.com/hataori/hataori-go/engine"
+
+// Options configure a provider. The zero value is the default.
+type Options struct {
+	// Limit is the highest instruction set that kernels use; Auto (0) is the
+	// best that the processor has. A level that it lacks is never used.
+	Limit Level
+}
+
+// Provider is this package's [engine.Provider]: every dtype of floating point,
+// any strides, either conjugation. It always works and starts no goroutine.
+type Provider struct{ level Level }
+
+var _ engine.Provider = (*Provider)(nil)
+
+// New returns the provider.
+func New(opts Options) *Provider { return &Provider{Best(opts.Limit)} }
+
+// Name is "native".
+func (p *Provider) Name() string { return "native" }
+
+// Kernel is the name of the level in use.
+func (p *Provider) Kernel() string { return p.level.String() }
+
+// Level is the instruction set in use.
+func (p *Provider) Level() Level { return p.level }
+
+// Supports says whether d is floating point.
+func (p *Provider) Supports(d engine.DType) bool { return d.IsFloat() }
+
+// SplitInvariant is true: see [Gemm].
+func (p *Provider) SplitInvariant() bool { return true }
+
+// Tile is the shape of a micro-kernel's tile. Cuts elsewhere give the same bits
+// too, at more cost.
+func (p *Provider) Tile(d engine.DType) (rows, cols int) {
+	var s *kernelSet
+	switch d {
+	case engine.Float32:
+		s = kernelsOf[float32](p.level)
+	case engine.Float64:
+		s = kernelsOf[float64](p.level)
+	case engine.Complex64:
+		s = kernelsOf[complex64](p.level)
+	case engine.Complex128:
+		s = kernelsOf[complex128](p.level)
+	default:
+		return 1, 1
+	}
+	return s.mr(), s.nr()
+}
+
+// Fit is 0: operands are read and written as they lie.
+func (p *Provider) Fit(*engine.Gemm) engine.Misfit { return 0 }
+
+// Open returns the products of one worker, with a workspace of its own.
+func (p *Provider) Open() engine.Products { return &products{level: p.level} }
+
+type products struct {
+	level Level
+	ws    Workspace
+}
+
+// Gemm computes g.
+func (p *products) Gemm(g *engine.Gemm) {
+	switch g.DType {
+	case engine.Float32:
+		gemmBatch[float32](p, g, float32(real(g.Alpha)), float32(real(g.Beta)))
+	case engine.Float64:
+		gemmBatch[float64](p, g, real(g.Alpha), real(g.Beta))
+	case engine.Complex64:
+		gemmBatch[complex64](p, g, complex64(g.Alpha), complex64(g.Beta))
+	case engine.Complex128:
+		gemmBatch[complex128](p, g, g.Alpha, g.Beta)
+	default:
+		panic("native: product of a dtype that Supports denies")
+	}
+}
+
+func gemmBatch[T Number](p *products, g *engine.Gemm, alpha, beta T) {
+	w := product[T]{
+		set: kernelsOf[T](p.level), ws: &p.ws, m: g.M, n: g.N, k: g.K, alpha: alpha, beta: beta,
+		a: matrix{p: g.A.P, rs: g.A.Row, cs: g.A.Col, batch: g.A.Batch, conj: g.ConjA && g.DType.IsComplex()},
+		b: matrix{p: g.B.P, rs: g.B.Row, cs: g.B.Col, batch: g.B.Batch, conj: g.ConjB && g.DType.IsComplex()},
+		c: matrix{p: g.C.P, rs: g.C.Row, cs: g.C.Col, batch: g.C.Batch},
+	}
+	w.plan()
+	size := sizeOf[T]()
+	for i := range g.Batch {
+		w.run()
+		if i+1 < g.Batch {
+			w.a.step(size)
+			w.b.step(size)
+			w.c.step(size)
+		}
+	}
+}

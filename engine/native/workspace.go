@@ -1,0 +1,25 @@
+package native
+
+import "unsafe"
+
+// Workspace is scratch memory for one call at a time: give each worker its
+// own. The zero value is ready. It keeps what it has grown to.
+type Workspace struct {
+	tile           tile
+	a, b, pad, out []complex128 // of the strictest alignment
+}
+
+// Bytes is what the workspace has grown to.
+func (w *Workspace) Bytes() int {
+	return 16 * (cap(w.a) + cap(w.b) + cap(w.pad) + cap(w.out))
+}
+
+// scratch returns n ≥ 1 elements of undefined value in *s, grown if need be.
+func scratch[T Number](s *[]complex128, n int) []T {
+	size := sizeOf[T]()
+	words := (n*size + 15) / 16
+	if cap(*s) < words {
+		*s = make([]complex128, words)
+	}
+	return unsafe.Slice((*T)(unsafe.Pointer(unsafe.SliceData(*s))), n)
+}
