@@ -16,8 +16,11 @@ func TestConform(t *testing.T) {
 		for name, opts := range map[string]Options{
 			"orderly": {},
 			"late":    {Seed: uint64(n), Eager: -1, MaxTag: 1 << 20},
-			"delay":   {Delay: func(m Message) time.Duration { return time.Duration(m.Seq%3) * 50 * time.Microsecond }, Funneled: false},
+			"delay":   {Delay: func(m Message) time.Duration { return time.Duration(m.Seq%3) * 50 * time.Microsecond }},
 		} {
+			if name == "delay" && n != 3 {
+				continue // one size will do, it is slow
+			}
 			t.Run(fmt.Sprintf("%s/n=%d", name, n), func(t *testing.T) {
 				net := New(n, opts)
 				Conform(t, net.Run)
@@ -215,7 +218,10 @@ func TestAbort(t *testing.T) {
 			c.Abort(3)
 			returned = true
 		}
-		_, err := finish(must(c.Irecv(nil, 1, 0)))
+		r, err := c.Irecv(nil, 1, 0)
+		if err == nil {
+			_, err = finish(r)
+		}
 		return err
 	})
 	if !errors.Is(err, ErrAborted) || returned {
