@@ -1,25 +1,60 @@
 package einsum
 
 import (
+	"cmp"
 	"container/heap"
+	"math"
+	"math/rand/v2"
 	"slices"
 )
 
+// GreedyOptions tune [Greedy]. The zero value is the default.
+type GreedyOptions struct {
+	// Trials is the number of paths tried; 0 means 64, fewer for more than
+	// 500 operands, so that planning stays within about a second.
+	Trials int
+	// Seed changes the paths tried after the first.
+	Seed uint64
+}
+
 // Greedy finds a path for subscripts whose path nobody gave. Of all pairs of
 // tensors that share a label it contracts the one that makes the list of
-// tensors grow least (elements of the product minus those of the pair), again
-// and again; tensors that share nothing are joined last, smallest first. The
-// path depends on the arguments alone. Errors are an *[Error] about the
-// shapes.
+// tensors grow least (elements of the product minus those of the pair; of
+// equals, the one with fewest multiply-adds), again and again; tensors that
+// share nothing are joined last, smallest first. The first trial does just
+// that; each later one adds noise of growing temperature to the choice, and
+// the trial with the fewest multiply-adds wins. The path depends on the
+// arguments alone. Errors are an *[Error] about the shapes.
 //
-// Source: the greedy optimiser of opt_einsum (Smith and Gray, Journal of Open
-// Source Software 3(26), 753, 2018).
-func Greedy(s Subscripts, shapes [][]int) (Path, error) {
+// Sources: the greedy optimiser of opt_einsum (Smith and Gray, Journal of Open
+// Source Software 3(26), 753, 2018); the noise, Gumbel's on the logarithm of
+// the growth, as in cotengra (Gray and Kourtis, Quantum 5, 410, 2021).
+func Greedy(s Subscripts, shapes [][]int, o GreedyOptions) (Path, error) {
 	n, err := newNetwork(s, shapes)
 	if err != nil {
 		return nil, err
 	}
-	g := newGreedy(n)
+	trials := o.Trials
+	if trials <= 0 {
+		trials = min(64, 1+32000/len(shapes))
+	}
+	var best Path
+	least := math.Inf(1)
+	for trial := range trials {
+		g := newGreedy(n, rand.New(rand.NewPCG(o.Seed, uint64(trial))), float64(trial)/float64(trials))
+		path := g.run()
+		t, err := newTree(n, path)
+		if err != nil {
+			return nil, err
+		}
+		if operations, _, _ := t.measure(n.sizes, nil); operations < least || best == nil {
+			best, least = path, operations
+		}
+	}
+	return best, nil
+}
+
+func (g *greedy) run() Path {
 	for g.pairs.Len() > 0 {
 		p := heap.Pop(&g.pairs).(pair)
 		if g.live(p.a) && g.live(p.b) {
@@ -27,17 +62,18 @@ func Greedy(s Subscripts, shapes [][]int) (Path, error) {
 		}
 	}
 	for len(g.ids) > 1 {
-		slices.SortStableFunc(g.ids, func(a, b int) int {
-			return compare(g.tensors[a].size, g.tensors[b].size, a, b)
+		slices.SortFunc(g.ids, func(a, b int) int {
+			return cmp.Or(cmp.Compare(g.tensors[a].size, g.tensors[b].size), a-b)
 		})
 		g.contract(g.ids[0], g.ids[1])
 	}
-	return g.path(), nil
+	return g.path()
 }
 
 // pair is a contraction that may come next.
 type pair struct {
-	cost float64 // elements of the product minus elements of a and b
+	cost float64 // growth: elements of the product minus those of a and b, on a logarithmic scale, with noise
+	work float64 // multiply-adds, which decide between equal costs
 	a, b int     // identities of the tensors, a < b
 }
 
@@ -47,6 +83,9 @@ func (h pairHeap) Len() int { return len(h) }
 func (h pairHeap) Less(i, j int) bool {
 	if h[i].cost != h[j].cost {
 		return h[i].cost < h[j].cost
+	}
+	if h[i].work != h[j].work {
+		return h[i].work < h[j].work
 	}
 	return h[i].a < h[j].a || h[i].a == h[j].a && h[i].b < h[j].b
 }
@@ -68,28 +107,33 @@ type greedyTensor struct {
 
 type greedy struct {
 	*network
-	tensors []greedyTensor
-	ids     []int   // tensors still on the list
-	users   [][]int // for each label, the tensors that ever had it
-	uses    []int   // for each label, tensors on the list, or the output, that have it
-	pairs   pairHeap
-	steps   [][2]int // identities
+	noise       *rand.Rand
+	temperature float64
+	tensors     []greedyTensor
+	ids         []int   // tensors still on the list
+	users       [][]int // for each label, the tensors that ever had it
+	uses        []int   // for each label, tensors on the list, or the output, that have it
+	pairs       pairHeap
+	steps       [][2]int // identities
 }
 
-func newGreedy(n *network) *greedy {
-	g := &greedy{network: n, users: make([][]int, len(n.labels)), uses: make([]int, len(n.labels))}
+func newGreedy(n *network, noise *rand.Rand, temperature float64) *greedy {
+	g := &greedy{network: n, noise: noise, temperature: temperature, users: make([][]int, len(n.labels)), uses: make([]int, len(n.labels))}
 	for _, l := range n.output {
 		g.uses[l]++
 	}
-	for _, labels := range n.operands {
-		s := newSet(len(n.labels))
+	operands := make([]set, len(n.operands))
+	for k, labels := range n.operands {
+		operands[k] = newSet(len(n.labels))
 		for _, l := range labels {
-			s.add(l)
+			operands[k].add(l)
 		}
-		for _, l := range s.list() {
+		for _, l := range operands[k].list() {
 			g.uses[l]++
 		}
-		g.add(s)
+	}
+	for _, labels := range operands {
+		g.add(labels) // its pairs depend on the uses of all
 	}
 	return g
 }
@@ -101,19 +145,21 @@ func (g *greedy) add(labels set) {
 	id := len(g.tensors)
 	g.tensors = append(g.tensors, greedyTensor{labels: labels, size: g.volume(labels)})
 	g.ids = append(g.ids, id)
-	partners := make(map[int]bool)
+	var partners []int
 	for _, l := range labels.list() {
-		for _, other := range g.users[l] {
-			if g.live(other) {
-				partners[other] = true
-			}
-		}
 		g.users[l] = slices.DeleteFunc(g.users[l], func(other int) bool { return !g.live(other) })
+		partners = append(partners, g.users[l]...)
 		g.users[l] = append(g.users[l], id)
 	}
-	for other := range partners {
-		cost := g.volume(g.product(other, id)) - g.tensors[other].size - g.tensors[id].size
-		heap.Push(&g.pairs, pair{cost: cost, a: other, b: id})
+	slices.Sort(partners)
+	for _, other := range slices.Compact(partners) {
+		growth := g.volume(g.product(other, id)) - g.tensors[other].size - g.tensors[id].size
+		cost := math.Copysign(math.Log1p(math.Abs(growth)), growth)
+		if g.temperature > 0 {
+			cost += g.temperature * math.Log(g.noise.ExpFloat64()) // minus a Gumbel variate
+		}
+		work := g.volume(g.tensors[other].labels.union(labels))
+		heap.Push(&g.pairs, pair{cost: cost, work: work, a: other, b: id})
 	}
 }
 
@@ -171,14 +217,4 @@ func (g *greedy) path() Path {
 		list = append(without(list, i, j), len(g.operands)+s)
 	}
 	return path
-}
-
-func compare(x, y float64, a, b int) int {
-	switch {
-	case x < y:
-		return -1
-	case x > y:
-		return 1
-	}
-	return a - b
 }

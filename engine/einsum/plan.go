@@ -13,8 +13,8 @@ type Cost struct {
 	// Operations counts the multiply-adds of all slices together. Work that
 	// is the same in every slice is counted once.
 	Operations float64
-	// Shared is the part of Operations that is the same in every slice. Each
-	// engine that takes part does it once.
+	// Shared is the part of Operations that is the same in every slice, 0 for
+	// a plan without cuts. Each engine that takes part does it once.
 	Shared float64
 	// Largest is the number of elements of the largest tensor that a step of
 	// one slice makes.
@@ -72,6 +72,9 @@ func newPlan(s Subscripts, path Path, t *tree, cuts []cut) (*Plan, error) {
 	p.layOut()
 	p.schedule()
 	p.cost.Operations, p.cost.Shared, p.cost.Largest = t.measure(p.sizes, cuts)
+	if len(cuts) == 0 {
+		p.cost.Shared = 0
+	}
 	return p, nil
 }
 

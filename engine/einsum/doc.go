@@ -1,0 +1,46 @@
+// Package einsum plans contractions of any number of tensors and runs them on
+// an execution engine.
+//
+//	s, err := einsum.Parse("ij,jk,kl->il")
+//	plan, err := einsum.NewPlan(s, shapes, path)         // once
+//	ready, err := plan.Prepare(e, a.Spec(), b.Spec(), c.Spec()) // once per engine
+//	err = ready.Load(a, b, c)
+//	err = ready.Run(out, 0)                              // as often as needed
+//	err = ready.Close()
+//
+// The value of the output at given labels is the sum, over all other labels, of
+// the product of the operands. Labels may be repeated in one operand (the
+// diagonal is meant, or the trace when the output lacks the label), be in any
+// number of operands (then they stay until their last use), or be in one
+// operand and nowhere else (then they are summed first). The arrow is always
+// written out. Axes of one label have one length: nothing is stretched.
+//
+// # Paths and plans
+//
+// A [Path] says in which order operands are contracted, two at a time. Give one
+// that a planner found, or let [Greedy] find one. A [Plan] is immutable and
+// shared; it says what it costs before anything is computed ([Plan.Cost]).
+//
+// # Slices
+//
+// [Plan.Slice] cuts the plan along labels into independent contractions of the
+// same form, smaller than the whole: items for a scheduler. [Plan.FindCuts]
+// chooses the labels for a memory bound or a number of slices. What the slices
+// have in common an engine computes once. [AddSlice] puts them together; the
+// bits then depend on the plan and the engines' targets alone, not on who
+// computed which slice when.
+//
+// # The caller's duties
+//
+//  1. One goroutine at a time uses a [Prepared], as it does its engine.
+//  2. Operands are not changed or released between [Prepared.Load] and the last
+//     run that reads them.
+//  3. [Prepared.Close] comes before the engine's Close.
+//
+// # Errors
+//
+// What is wrong with subscripts, shapes, paths, cuts and operands is an [*Error]
+// that names operand, axis or step. Errors of the engine are passed on, with
+// the step they came from. Nothing is broadcast, promoted or copied to another
+// memory domain silently.
+package einsum

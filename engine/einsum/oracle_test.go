@@ -1,0 +1,260 @@
+package einsum
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/ref"
+)
+
+// oracle contracts in one loop nest over all labels, as the definition says.
+func oracle(s Subscripts, shapes [][]int, operands [][]complex128) []complex128 {
+	size := map[Label]int{}
+	var labels []Label
+	for k := range operands {
+		for axis, l := range s.Input(k) {
+			if _, known := size[l]; !known {
+				labels = append(labels, l)
+			}
+			size[l] = shapes[k][axis]
+		}
+	}
+	at := map[Label]int{}
+	index := func(of []Label) int {
+		i := 0
+		for _, l := range of {
+			i = i*size[l] + at[l]
+		}
+		return i
+	}
+	elements := 1
+	for _, l := range s.Output() {
+		elements *= size[l]
+	}
+	out := make([]complex128, elements)
+	var loop func(depth int)
+	loop = func(depth int) {
+		if depth == len(labels) {
+			term := complex128(1)
+			for k, x := range operands {
+				term *= x[index(s.Input(k))]
+			}
+			out[index(s.Output())] += term
+			return
+		}
+		for i := range size[labels[depth]] {
+			at[labels[depth]] = i
+			loop(depth + 1)
+		}
+	}
+	loop(0)
+	return out
+}
+
+// randomCase draws operands that share labels in every way there is.
+func randomCase(rng *rand.Rand) (Subscripts, [][]int) {
+	sizes := []int{2, 3, 2, 1, 4, 2, 3}
+	var inputs [][]Label
+	var shapes [][]int
+	for range 1 + rng.IntN(5) {
+		var labels []Label
+		var shape []int
+		for range rng.IntN(4) {
+			l := rng.IntN(len(sizes))
+			labels, shape = append(labels, Label('a'+l)), append(shape, sizes[l])
+		}
+		inputs, shapes = append(inputs, labels), append(shapes, shape)
+	}
+	var known []Label
+	for _, labels := range inputs {
+		for _, l := range labels {
+			if !slices.Contains(known, l) {
+				known = append(known, l)
+			}
+		}
+	}
+	rng.Shuffle(len(known), func(i, j int) { known[i], known[j] = known[j], known[i] })
+	s, err := NewSubscripts(inputs, known[:rng.IntN(len(known)+1)])
+	if err != nil {
+		panic(err)
+	}
+	return s, shapes
+}
+
+func randomPath(rng *rand.Rand, operands int) Path {
+	path := Path{}
+	for live := operands; live > 1; live-- {
+		i := rng.IntN(live)
+		j := rng.IntN(live - 1)
+		if j >= i {
+			j++
+		}
+		path = append(path, [2]int{i, j})
+	}
+	return path
+}
+
+func randomCuts(rng *rand.Rand, p *Plan) []Cut {
+	var cuts []Cut
+	for l, size := range p.tree.sizes {
+		if rng.IntN(3) == 0 && size > 0 {
+			parts := smallestFactor(size)
+			if rng.IntN(2) == 0 {
+				parts = size
+			}
+			cuts = append(cuts, Cut{p.tree.labels[l], parts})
+		}
+	}
+	return cuts
+}
+
+// tensorOf puts values into a tensor of dtype T, compact or with its axes
+// reversed in memory.
+func tensorOf[T float32 | float64 | complex64 | complex128](t *testing.T, values []complex128, shape []int, reversed bool) *engine.Tensor {
+	t.Helper()
+	strides, stride := make([]int, len(shape)), 1
+	for i := range shape {
+		axis := len(shape) - 1 - i
+		if reversed {
+			axis = i
+		}
+		strides[axis] = stride
+		stride *= shape[axis]
+	}
+	data := make([]T, len(values)+3)
+	index := make([]int, len(shape))
+	for _, v := range values {
+		at := 3
+		for axis, i := range index {
+			at += i * strides[axis]
+		}
+		data[at] = fromComplex[T](v)
+		for axis := len(shape) - 1; axis >= 0; axis-- {
+			if index[axis]++; index[axis] < shape[axis] {
+				break
+			}
+			index[axis] = 0
+		}
+	}
+	x, err := engine.FromStrided(data, 3, engine.ShapeOf(shape...), engine.StridesOf(strides...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return x
+}
+
+func fromComplex[T float32 | float64 | complex64 | complex128](v complex128) T {
+	var z T
+	switch p := any(&z).(type) {
+	case *float32:
+		*p = float32(real(v))
+	case *float64:
+		*p = real(v)
+	case *complex64:
+		*p = complex64(v)
+	case *complex128:
+		*p = v
+	}
+	return z
+}
+
+func toComplex[T float32 | float64 | complex64 | complex128](x T) complex128 {
+	switch x := any(x).(type) {
+	case float32:
+		return complex(float64(x), 0)
+	case float64:
+		return complex(x, 0)
+	case complex64:
+		return complex128(x)
+	case complex128:
+		return x
+	}
+	panic("no such type")
+}
+
+// contract runs all slices of a plan and puts them together.
+func contract[T float32 | float64 | complex64 | complex128](t *testing.T, e engine.Execution, p *Plan, operands []*engine.Tensor) []T {
+	t.Helper()
+	specs := make([]engine.Spec, len(operands))
+	for k, x := range operands {
+		specs[k] = x.Spec()
+	}
+	r, err := p.Prepare(e, specs...)
+	if err != nil {
+		t.Fatalf("%v: %v", p, err)
+	}
+	defer func() {
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
+	}()
+	if err := r.Load(operands...); err != nil {
+		t.Fatal(err)
+	}
+	whole := make([]T, product(p.OutputShape()))
+	part := make([]T, product(p.SliceShape()))
+	out, err := engine.FromSlice(part, p.SliceShape()...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range p.Slices() {
+		for k := range part { // what is left from before must not matter
+			part[k] = fromComplex[T](cmplx.NaN())
+		}
+		if err := r.Run(out, i); err != nil {
+			t.Fatalf("%v, slice %d: %v", p.subscripts, i, err)
+		}
+		if err := AddSlice(p, whole, i, part); err != nil {
+			t.Fatal(err)
+		}
+	}
+	return whole
+}
+
+func testRandom[T float32 | float64 | complex64 | complex128](t *testing.T, tolerance float64) {
+	rng := rand.New(rand.NewPCG(7, 11))
+	e := ref.New()
+	for n := range 400 {
+		s, shapes := randomCase(rng)
+		values := make([][]complex128, len(shapes))
+		operands := make([]*engine.Tensor, len(shapes))
+		for k, shape := range shapes {
+			values[k] = make([]complex128, product(shape))
+			for i := range values[k] {
+				values[k][i] = complex(rng.Float64()-0.5, 0)
+				if engine.DTypeOf[T]().IsComplex() {
+					values[k][i] += complex(0, rng.Float64()-0.5)
+				}
+			}
+			operands[k] = tensorOf[T](t, values[k], shape, rng.IntN(3) == 0)
+		}
+		p, err := NewPlan(s, shapes, randomPath(rng, len(shapes)))
+		if err != nil {
+			t.Fatal(err)
+		}
+		what := fmt.Sprintf("case %d, %v of %v along %v", n, s, shapes, p.path)
+		if n%2 == 1 {
+			if p, err = p.Slice(randomCuts(rng, p)...); err != nil {
+				t.Fatalf("%s: %v", what, err)
+			}
+		}
+		got := contract[T](t, e, p, operands)
+		for i, want := range oracle(s, shapes, values) {
+			if d := cmplx.Abs(toComplex(got[i]) - want); !(d <= tolerance*math.Max(1, cmplx.Abs(want))) {
+				t.Fatalf("%s, cuts %v: element %d is %v, want %v", what, p.Cuts(), i, got[i], want)
+			}
+		}
+	}
+}
+
+func TestRandomEinsums(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testRandom[float32](t, 2e-5) })
+	t.Run("float64", func(t *testing.T) { testRandom[float64](t, 1e-12) })
+	t.Run("complex64", func(t *testing.T) { testRandom[complex64](t, 2e-5) })
+	t.Run("complex128", func(t *testing.T) { testRandom[complex128](t, 1e-12) })
+}

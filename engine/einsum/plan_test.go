@@ -1,0 +1,202 @@
+package einsum
+
+import (
+	"errors"
+	"math"
+	"slices"
+	"strings"
+	"testing"
+)
+
+func mustParse(t testing.TB, text string) Subscripts {
+	t.Helper()
+	s, err := Parse(text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return s
+}
+
+func mustPlan(t testing.TB, text string, path Path, shapes ...[]int) *Plan {
+	t.Helper()
+	p, err := NewPlan(mustParse(t, text), shapes, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p
+}
+
+func TestNewPlanRefuses(t *testing.T) {
+	big := 1 << 40
+	for _, c := range []struct {
+		name, text          string
+		shapes              [][]int
+		path                Path
+		kind                error
+		operand, axis, step int
+		says                string
+	}{
+		{"missing shape", "ij,jk->ik", [][]int{{2, 3}}, Path{{0, 1}}, ErrShape, None, None, None, "1 shapes"},
+		{"rank", "ij,jk->ik", [][]int{{2, 3}, {3}}, Path{{0, 1}}, ErrShape, 1, None, None, "2 labels"},
+		{"sizes", "ij,jk->ik", [][]int{{2, 3}, {4, 5}}, Path{{0, 1}}, ErrShape, 1, 0, None, "operand 0, axis 1"},
+		{"diagonal", "ii->i", [][]int{{2, 3}}, nil, ErrShape, 0, 1, None, "label i"},
+		{"stretch", "ij,jk->ik", [][]int{{2, 3}, {1, 5}}, Path{{0, 1}}, ErrShape, 1, 0, None, "not stretched"},
+		{"negative", "i->i", [][]int{{-2}}, nil, ErrShape, 0, 0, None, "negative"},
+		{"operand too large", "ij->", [][]int{{big, big}}, nil, ErrSize, 0, None, None, "addressed"},
+		{"output too large", "i,j->ij", [][]int{{big}, {big}}, Path{{0, 1}}, ErrSize, None, None, None, "output"},
+		{"result too large", "ia,jb,abi,j->", [][]int{{1 << 20, 1 << 10}, {1 << 20, 1 << 11}, {1 << 10, 1 << 11, 1 << 20}, {1 << 20}}, Path{{0, 1}, {0, 1}, {0, 1}}, ErrSize, None, None, 0, "result"},
+		{"short path", "i,i,i->", [][]int{{2}, {2}, {2}}, Path{{0, 1}}, ErrPath, None, None, None, "2 tensors are left"},
+		{"no path", "i,i->", [][]int{{2}, {2}}, nil, ErrPath, None, None, None, "need 1 steps"},
+		{"long path", "i,i->", [][]int{{2}, {2}}, Path{{0, 1}, {0, 1}}, ErrPath, None, None, 1, "consumed"},
+		{"out of range", "i,i->", [][]int{{2}, {2}}, Path{{0, 2}}, ErrPath, None, None, 0, "position 2"},
+		{"below range", "i,i->", [][]int{{2}, {2}}, Path{{-1, 0}}, ErrPath, None, None, 0, "position -1"},
+		{"twice", "i,i->", [][]int{{2}, {2}}, Path{{1, 1}}, ErrPath, None, None, 0, "twice"},
+	} {
+		t.Run(c.name, func(t *testing.T) {
+			_, err := NewPlan(mustParse(t, c.text), c.shapes, c.path)
+			var e *Error
+			if !errors.As(err, &e) || !errors.Is(err, c.kind) {
+				t.Fatalf("%v, want an *Error of %v", err, c.kind)
+			}
+			if e.Operand != c.operand || e.Axis != c.axis || e.Step != c.step {
+				t.Errorf("%v: names operand %d, axis %d, step %d, want %d, %d, %d", err, e.Operand, e.Axis, e.Step, c.operand, c.axis, c.step)
+			}
+			if !strings.Contains(err.Error(), c.says) || strings.Contains(err.Error(), "\n") {
+				t.Errorf("%q does not say %q on one line", err, c.says)
+			}
+		})
+	}
+	if _, err := NewPlan(Subscripts{}, nil, nil); !errors.Is(err, ErrSyntax) {
+		t.Errorf("the zero subscripts: %v", err)
+	}
+}
+
+// The costs of these are counted by hand.
+func TestCost(t *testing.T) {
+	chain := mustPlan(t, "ij,jk,kl->il", Path{{0, 1}, {0, 1}}, []int{2, 3}, []int{3, 5}, []int{5, 7})
+	if c := chain.Cost(); c.Operations != 2*3*5+2*5*7 || c.Largest != 14 || c.Shared != 0 {
+		t.Errorf("chain: %+v", c)
+	}
+	// Label i is in three operands: it stays until the last of them.
+	hyper := mustPlan(t, "ia,ib,i->ab", Path{{0, 1}, {0, 1}}, []int{4, 2}, []int{4, 3}, []int{4})
+	if c := hyper.Cost(); c.Operations != 4*2*3+4*2*3 || c.Largest != 24 {
+		t.Errorf("hyper-edge: %+v", c)
+	}
+	cut, err := chain.Slice(Cut{'l', 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := cut.Cost(); c.Operations != 2*3*5+2*5*7 || c.Shared != 2*3*5 || c.Largest != 10 {
+		t.Errorf("cut chain: %+v", c)
+	}
+	text := cut.String()
+	for _, want := range []string{"3 operands", "7 slices", "l (7) in 7", "100 multiply-adds"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the plan's text lacks %q:\n%s", want, text)
+		}
+	}
+}
+
+func TestArenaHoldsLiveTensorsApart(t *testing.T) {
+	shapes := make([][]int, 12)
+	inputs := make([][]Label, 12)
+	for k := range inputs {
+		inputs[k] = []Label{Label(k), Label(k + 1)}
+		shapes[k] = []int{3 + k%4, 3 + (k+1)%4}
+	}
+	s, err := NewSubscripts(inputs, []Label{0, 12})
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := Path{{0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}, {0, 1}}
+	p, err := NewPlan(s, shapes, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err = p.Slice(Cut{Label(5), shapes[5][0]})
+	if err != nil {
+		t.Fatal(err)
+	}
+	live := map[int]place{}
+	for i, st := range p.stages {
+		made := p.places[st.node]
+		if st.node != len(p.tree.nodes)-1 {
+			for node, other := range live {
+				if made.offset < other.offset+other.elements && other.offset < made.offset+made.elements {
+					t.Fatalf("stage %d puts node %d at %+v over node %d at %+v", i, st.node, made, node, other)
+				}
+			}
+			live[st.node] = made
+		}
+		for _, from := range []int{st.left, st.right} {
+			kept := i >= p.fixed && slices.ContainsFunc(p.stages[:p.fixed], func(s stage) bool { return s.node == from })
+			if !kept {
+				delete(live, from)
+			}
+		}
+	}
+}
+
+func TestSliceRefuses(t *testing.T) {
+	p := mustPlan(t, "ij,jk->ik", Path{{0, 1}}, []int{4, 6}, []int{6, 5})
+	for name, cuts := range map[string][]Cut{
+		"unknown label": {{'z', 2}},
+		"no divisor":    {{'i', 3}},
+		"zero parts":    {{'i', 0}},
+		"twice":         {{'i', 2}, {'i', 2}},
+	} {
+		if _, err := p.Slice(cuts...); !errors.Is(err, ErrSlice) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	if _, err := p.FindCuts(Limits{Largest: 0, Slices: 10}); err != nil {
+		t.Errorf("ten slices: %v", err)
+	}
+	stuck := mustPlan(t, "i,i->", Path{{0, 1}}, []int{7}, []int{7})
+	if cuts, err := stuck.FindCuts(Limits{Slices: 1000}); err != nil || len(cuts) != 1 || cuts[0].Parts != 7 {
+		t.Errorf("more slices than there can be: %v, %v", cuts, err)
+	}
+}
+
+func TestFindCutsMeetsLimits(t *testing.T) {
+	p := mustPlan(t, "abcd,cdef,efgh->abgh", Path{{0, 1}, {0, 1}},
+		[]int{4, 6, 8, 5}, []int{8, 5, 9, 7}, []int{9, 7, 10, 4})
+	for _, limits := range []Limits{{Largest: 500}, {Slices: 30}, {Largest: 100, Slices: 64}, {}} {
+		cuts, err := p.FindCuts(limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cut, err := p.Slice(cuts...)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if limits.Largest > 0 && cut.Cost().Largest > limits.Largest || cut.Slices() < limits.Slices {
+			t.Errorf("%+v gave %d slices of at most %d", limits, cut.Slices(), cut.Cost().Largest)
+		}
+		if again, _ := p.FindCuts(limits); !slices.Equal(cuts, again) {
+			t.Errorf("%+v gave %v and then %v", limits, cuts, again)
+		}
+	}
+}
+
+func TestGreedyFindsTheCheapChainOrder(t *testing.T) {
+	// A row vector times matrices: from the left it costs 3·64², from the
+	// right 2·64³ + 64².
+	s := mustParse(t, "a,ab,bc,cd->d")
+	shapes := [][]int{{64}, {64, 64}, {64, 64}, {64, 64}}
+	path, err := Greedy(s, shapes, GreedyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlan(s, shapes, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := p.Cost().Operations, 3*math.Pow(64, 2); got != want {
+		t.Errorf("%v costs %g, want %g", path, got, want)
+	}
+	again, _ := Greedy(s, shapes, GreedyOptions{})
+	if !slices.Equal(path, again) {
+		t.Errorf("two calls gave %v and %v", path, again)
+	}
+}

@@ -1,0 +1,105 @@
+package einsum
+
+import (
+	"errors"
+	"testing"
+)
+
+func TestParse(t *testing.T) {
+	for _, text := range []string{
+		"ij,jk->ik", "->", ",->", "a->", "ii->i", "αβ,βÖ×->α×", "0a,1a->01", "ij,ij,ij->j", "΢x->x΢",
+	} {
+		s, err := Parse(text)
+		if err != nil {
+			t.Errorf("Parse(%q): %v", text, err)
+		} else if s.String() != text {
+			t.Errorf("Parse(%q) writes %q", text, s)
+		}
+	}
+	s, err := Parse(" ij , jk -> ik ")
+	if err != nil || s.String() != "ij,jk->ik" {
+		t.Errorf("spaces are not ignored: %v, %v", s, err)
+	}
+}
+
+func TestParseRefuses(t *testing.T) {
+	for text, kind := range map[string]error{
+		"":             ErrSyntax,
+		"ij,jk":        ErrSyntax,
+		"ij->j->i":     ErrSyntax,
+		"i+j->i":       ErrSyntax,
+		"i...->i":      ErrSyntax,
+		"i\nj->i":      ErrSyntax,
+		"i\xff->i":     ErrSyntax,
+		"i\u00a0j->i":  ErrSyntax,
+		"ij->k":        ErrLabel,
+		"ij->ii":       ErrLabel,
+		"ij,jk->ik,":   ErrSyntax,
+		"ij,j-k->ik":   ErrSyntax,
+		"\ufffdj->j":   ErrSyntax,
+		"i,j,k->ijk-l": ErrSyntax,
+	} {
+		_, err := Parse(text)
+		var e *Error
+		if !errors.As(err, &e) || !errors.Is(err, kind) {
+			t.Errorf("Parse(%q): %v, want an *Error of %v", text, err, kind)
+		}
+	}
+}
+
+func TestIntegerLabels(t *testing.T) {
+	s, err := NewSubscripts([][]Label{{1000, 7}, {7, 2}}, []Label{2, 1000})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := s.String(), "Ϩ#7,#7#2->#2Ϩ"; got != want {
+		t.Errorf("written as %q, want %q", got, want)
+	}
+	if _, err := NewSubscripts([][]Label{{-1}}, nil); !errors.Is(err, ErrLabel) {
+		t.Errorf("a negative label: %v", err)
+	}
+	if _, err := NewSubscripts(nil, nil); !errors.Is(err, ErrLabel) {
+		t.Errorf("no operand: %v", err)
+	}
+	inputs := [][]Label{{1, 2}}
+	if s, err = NewSubscripts(inputs, []Label{1}); err != nil {
+		t.Fatal(err)
+	}
+	inputs[0][0] = 9
+	if s.Input(0)[0] != 1 {
+		t.Error("the subscripts share memory with the caller's list")
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, seed := range []string{"ij,jk->ik", "->", ",,->", "ii->i", "ab,bc->a->c", "i...->", "é,×->×é", " a b -> b", "\xff->"} {
+		f.Add(seed)
+	}
+	f.Fuzz(func(t *testing.T, text string) {
+		s, err := Parse(text)
+		if err != nil {
+			if e := (*Error)(nil); !errors.As(err, &e) {
+				t.Fatalf("%q: %T is no *Error", text, err)
+			}
+			return
+		}
+		again, err := Parse(s.String())
+		if err != nil || again.String() != s.String() {
+			t.Fatalf("%q is written as %q, which reads as %v, %v", text, s, again, err)
+		}
+		shapes := make([][]int, s.Operands())
+		for k := range shapes {
+			shapes[k] = make([]int, len(s.Input(k)))
+			for axis := range shapes[k] {
+				shapes[k][axis] = 1 + int(s.Input(k)[axis])%3
+			}
+		}
+		path, err := Greedy(s, shapes, GreedyOptions{})
+		if err == nil {
+			_, err = NewPlan(s, shapes, path)
+		}
+		if err != nil && !errors.Is(err, ErrSize) {
+			t.Fatalf("%q: %v", text, err)
+		}
+	})
+}
