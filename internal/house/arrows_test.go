@@ -37,7 +37,7 @@ var rules = []rule{
 		[]string{"github.com/fxamacker/cbor/v2", "github.com/x448/float16", "golang.org/x/sys"},
 		"the scheduler knows no engine and no MPI library"},
 	{"engine", nil, nil, "the contract of engines holds interfaces and values only"},
-	{"engine/reference", []string{"engine"}, nil, "the oracle stands on the contract alone"},
+	{"engine/ref", []string{"engine"}, nil, "the oracle stands on the contract alone"},
 	{"engine/enginetest", []string{"engine"}, nil, "the suite must run on any engine"},
 	{"engine/native", []string{"engine"}, []string{"gonum.org/v1/gonum", "golang.org/x/sys"},
 		"native kernels need no library at run time"},
