@@ -10,8 +10,9 @@ import (
 
 // GreedyOptions tune [Greedy]. The zero value is the default.
 type GreedyOptions struct {
-	// Trials is the number of paths tried; 0 means 64, fewer for more than
-	// 500 operands, so that planning stays within about a second.
+	// Trials is the number of paths tried; 0 means 64, and fewer where
+	// operands have very many partners, so that planning stays within about
+	// a second.
 	Trials int
 	// Seed changes the paths tried after the first.
 	Seed uint64
@@ -36,7 +37,7 @@ func Greedy(s Subscripts, shapes [][]int, o GreedyOptions) (Path, error) {
 	}
 	trials := o.Trials
 	if trials <= 0 {
-		trials = min(64, 1+32000/len(shapes))
+		trials = min(64, 1+(1<<18)/n.partnerships())
 	}
 	var best Path
 	least := math.Inf(1)
@@ -61,13 +62,33 @@ func (g *greedy) run() Path {
 			g.contract(p.a, p.b)
 		}
 	}
+	bySize := func(a, b int) int {
+		return cmp.Or(cmp.Compare(g.tensors[a].size, g.tensors[b].size), a-b)
+	}
+	slices.SortFunc(g.ids, bySize)
 	for len(g.ids) > 1 {
-		slices.SortFunc(g.ids, func(a, b int) int {
-			return cmp.Or(cmp.Compare(g.tensors[a].size, g.tensors[b].size), a-b)
-		})
 		g.contract(g.ids[0], g.ids[1])
+		last := len(g.ids) - 1
+		made := g.ids[last]
+		at, _ := slices.BinarySearchFunc(g.ids[:last], made, bySize)
+		g.ids = slices.Insert(g.ids[:last], at, made)
 	}
 	return g.path()
+}
+
+// partnerships counts pairs of operands that share a label, and operands.
+func (n *network) partnerships() int {
+	users := make([]int, len(n.labels))
+	for _, labels := range n.operands {
+		for _, l := range labels {
+			users[l]++
+		}
+	}
+	pairs := len(n.operands)
+	for _, u := range users {
+		pairs += u * (u - 1) / 2
+	}
+	return pairs
 }
 
 // pair is a contraction that may come next.

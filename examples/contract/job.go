@@ -1,0 +1,155 @@
+package main
+
+import (
+	"context"
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/einsum"
+)
+
+// job is a problem planned, cut into slices and filled with data. Every rank
+// makes the same one; its lanes share it.
+type job[T number] struct {
+	*problem[T]
+	plan     *einsum.Plan
+	operands []*engine.Tensor
+}
+
+// newJob plans the problem and chooses the cuts. They depend on the problem and
+// the flags alone, never on ranks and lanes, and so do the bits of the result.
+func newJob[T number](o *options, p *problem[T]) (*job[T], error) {
+	plan, err := einsum.NewPlan(p.subscripts, p.shapes, p.path)
+	if err != nil {
+		return nil, err
+	}
+	each := engine.DTypeOf[T]().Size()
+	if need := dataBytes(plan, p.subscripts.Operands(), each); need > float64(o.data) {
+		return nil, fmt.Errorf("%s: operands and output take %.3g bytes, --data allows %v; raise it if the machine has the memory", p.name, need, o.data)
+	}
+	cuts, err := plan.FindCuts(einsum.Limits{Largest: max(1, int(o.memory)/each), Slices: o.slices})
+	if err != nil {
+		return nil, fmt.Errorf("%s: --memory %v: %w", p.name, o.memory, err)
+	}
+	if plan, err = plan.Slice(cuts...); err != nil {
+		return nil, err
+	}
+	j := &job[T]{problem: p, plan: plan}
+	for k, shape := range p.shapes {
+		t, err := engine.FromSlice(p.operand(k), shape...)
+		if err != nil {
+			return nil, err
+		}
+		j.operands = append(j.operands, t)
+	}
+	return j, nil
+}
+
+func dataBytes(plan *einsum.Plan, operands, each int) float64 {
+	total := elements(plan.OutputShape())
+	for k := range operands {
+		total += elements(plan.OperandShape(k))
+	}
+	return total * float64(each)
+}
+
+func elements(shape []int) float64 {
+	n := 1.0
+	for _, extent := range shape {
+		n *= float64(extent)
+	}
+	return n
+}
+
+// items are the numbers of the slices.
+func (j *job[T]) items() []int {
+	list := make([]int, j.plan.Slices())
+	for i := range list {
+		list[i] = i
+	}
+	return list
+}
+
+// contractor is what a lane works with: an engine and, on it, the plan prepared
+// for all the slices that come. It owns both.
+type contractor[T number] struct {
+	engine.Execution
+	rank, lane int
+	prepared   *einsum.Prepared
+	out        *engine.Tensor
+	values     []T // what out shows
+}
+
+func (j *job[T]) newContractor(e engine.Execution, rank, lane int) (*contractor[T], error) {
+	specs := make([]engine.Spec, len(j.operands))
+	for k, t := range j.operands {
+		specs[k] = t.Spec()
+	}
+	prepared, err := j.plan.Prepare(e, specs...)
+	if err != nil {
+		return nil, err
+	}
+	c := &contractor[T]{Execution: e, rank: rank, lane: lane, prepared: prepared}
+	if err := prepared.Load(j.operands...); err != nil {
+		return nil, err
+	}
+	shape := j.plan.SliceShape()
+	c.values = make([]T, int(elements(shape)))
+	c.out, err = engine.FromSlice(c.values, shape...)
+	return c, err
+}
+
+// Close ends the prepared plan and the engine.
+func (c *contractor[T]) Close() error {
+	err := c.prepared.Close()
+	if closing := c.Execution.Close(); err == nil {
+		err = closing
+	}
+	return err
+}
+
+// contract is the work of one item.
+func (c *contractor[T]) contract(_ context.Context, slice int) (part[T], error) {
+	start := time.Now()
+	if err := c.prepared.Run(c.out, slice); err != nil {
+		return part[T]{}, err
+	}
+	values := append([]T(nil), c.values...) // the next slice overwrites them
+	return part[T]{
+		Rank: uint32(c.rank), Lane: uint32(c.lane),
+		Seconds: time.Since(start).Seconds(), Values: values,
+	}, nil
+}
+
+// assemble puts the slices together in index order and counts who made them.
+func (j *job[T]) assemble(parts []part[T]) (output []T, busy float64, items map[[2]int]int, err error) {
+	output = make([]T, int(elements(j.plan.OutputShape())))
+	items = make(map[[2]int]int)
+	for i, p := range parts {
+		if err := einsum.AddSlice(j.plan, output, i, p.Values); err != nil {
+			return nil, 0, nil, err
+		}
+		busy += p.Seconds
+		items[[2]int{int(p.Rank), int(p.Lane)}]++
+	}
+	return output, busy, items, nil
+}
+
+// verify compares the output with the golden entry or with the problem's own
+// check.
+func (j *job[T]) verify(r *report, golden *goldenEntry, output []T) (string, error) {
+	for _, x := range output {
+		if s := squared(x); math.IsNaN(s) || math.IsInf(s, 0) {
+			return "", fmt.Errorf("%s: the output holds a number that is not finite", j.name)
+		}
+	}
+	switch {
+	case golden != nil:
+		return compare(golden, r, output)
+	case j.check != nil:
+		return j.check(output)
+	}
+	return "none: give --golden to compare with a reference", nil
+}

@@ -1,0 +1,280 @@
+package main
+
+import (
+	"encoding/binary"
+	"encoding/json"
+	"fmt"
+	"io"
+	"math"
+	"os"
+	"strings"
+)
+
+// part is what a lane makes of one slice: the output, and who computed it in
+// what time.
+type part[T number] struct {
+	Rank, Lane uint32
+	Seconds    float64
+	Values     []T
+}
+
+const partHeader = 4 + 4 + 8
+
+// MarshalBinary writes the header and then the values, little-endian, complex
+// ones as real and imaginary part.
+func (p part[T]) MarshalBinary() ([]byte, error) {
+	b := make([]byte, 0, partHeader+len(p.Values)*wordsOf[T]()*8)
+	b = binary.LittleEndian.AppendUint32(b, p.Rank)
+	b = binary.LittleEndian.AppendUint32(b, p.Lane)
+	b = appendFloat(b, p.Seconds)
+	switch values := any(p.Values).(type) {
+	case []float64:
+		for _, x := range values {
+			b = appendFloat(b, x)
+		}
+	case []complex128:
+		for _, x := range values {
+			b = appendFloat(appendFloat(b, real(x)), imag(x))
+		}
+	}
+	return b, nil
+}
+
+// UnmarshalBinary reads what MarshalBinary wrote and refuses any other length.
+func (p *part[T]) UnmarshalBinary(b []byte) error {
+	each := wordsOf[T]() * 8
+	if len(b) < partHeader || (len(b)-partHeader)%each != 0 {
+		return fmt.Errorf("a slice's result has %d bytes; want %d and a multiple of %d", len(b), partHeader, each)
+	}
+	p.Rank, p.Lane = binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
+	p.Seconds = readFloat(b[8:])
+	b = b[partHeader:]
+	p.Values = make([]T, len(b)/each)
+	switch values := any(p.Values).(type) {
+	case []float64:
+		for i := range values {
+			values[i] = readFloat(b[8*i:])
+		}
+	case []complex128:
+		for i := range values {
+			values[i] = complex(readFloat(b[16*i:]), readFloat(b[16*i+8:]))
+		}
+	}
+	return nil
+}
+
+// wordsOf is the number of float64 in a T.
+func wordsOf[T number]() int {
+	var z T
+	if _, ok := any(z).(complex128); ok {
+		return 2
+	}
+	return 1
+}
+
+func appendFloat(b []byte, x float64) []byte {
+	return binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
+}
+
+func readFloat(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }
+
+// value is a number in JSON: x, or [re, im] for a complex one.
+type value struct {
+	z       complex128
+	complex bool
+}
+
+func valueOf[T number](x T) value {
+	switch x := any(x).(type) {
+	case complex128:
+		return value{z: x, complex: true}
+	case float64:
+		return value{z: complex(x, 0)}
+	}
+	return value{z: complex(math.NaN(), 0)}
+}
+
+func (v value) MarshalJSON() ([]byte, error) {
+	if v.complex {
+		return json.Marshal([2]float64{real(v.z), imag(v.z)})
+	}
+	return json.Marshal(real(v.z))
+}
+
+func (v *value) UnmarshalJSON(b []byte) error {
+	if len(b) > 0 && b[0] == '[' {
+		var pair []float64
+		if err := json.Unmarshal(b, &pair); err != nil {
+			return err
+		}
+		if len(pair) != 2 {
+			return fmt.Errorf("a complex number has two parts, not %d", len(pair))
+		}
+		*v = value{z: complex(pair[0], pair[1]), complex: true}
+		return nil
+	}
+	var x float64
+	err := json.Unmarshal(b, &x)
+	*v = value{z: complex(x, 0)}
+	return err
+}
+
+func (v value) String() string {
+	if v.complex {
+		return fmt.Sprintf("%.15g", v.z)
+	}
+	return fmt.Sprintf("%.15g", real(v.z))
+}
+
+// sample is one element of the output: its row-major position and its value.
+type sample struct {
+	at    int
+	value value
+}
+
+func (s sample) MarshalJSON() ([]byte, error) { return json.Marshal([2]any{s.at, s.value}) }
+
+func (s *sample) UnmarshalJSON(b []byte) error {
+	var pair []json.RawMessage
+	if err := json.Unmarshal(b, &pair); err != nil {
+		return err
+	}
+	if len(pair) != 2 {
+		return fmt.Errorf("a sample has a position and a value, not %d entries", len(pair))
+	}
+	if err := json.Unmarshal(pair[0], &s.at); err != nil {
+		return err
+	}
+	return json.Unmarshal(pair[1], &s.value)
+}
+
+// report is what the root prints.
+type report struct {
+	Name        string   `json:"name"`
+	Ranks       int      `json:"ranks"`
+	Lanes       int      `json:"lanes"`
+	Threads     int      `json:"threads"`
+	Items       int      `json:"items"`
+	Shape       []int    `json:"shape"`
+	Sum         value    `json:"sum"`
+	Norm2       float64  `json:"norm2"`
+	Samples     []sample `json:"samples"`
+	Check       string   `json:"check"`
+	Seconds     float64  `json:"seconds"`
+	Utilization float64  `json:"utilization"`
+	ItemsOfLane [][]int  `json:"items_per_lane"` // [rank][lane]
+	Provider    string   `json:"provider"`
+	Kernel      string   `json:"kernel"`
+}
+
+// sampleCount is the number of samples of an output with that many elements or
+// more.
+const sampleCount = 16
+
+// describe fills in what can be said about the output, in its row-major order.
+func describe[T number](r *report, output []T) {
+	var sum T
+	for _, x := range output {
+		sum += x
+		r.Norm2 += squared(x)
+	}
+	r.Sum = valueOf(sum)
+	last, taken := len(output)-1, min(sampleCount, len(output))
+	for i := range taken {
+		at := 0
+		if taken > 1 {
+			at = int(int64(i) * int64(last) / int64(taken-1))
+		}
+		r.Samples = append(r.Samples, sample{at: at, value: valueOf(output[at])})
+	}
+}
+
+// print writes the report for people, or as one JSON object on one line.
+func (r *report) print(w io.Writer, asJSON bool) error {
+	if asJSON {
+		line, err := json.Marshal(r)
+		if err == nil {
+			_, err = fmt.Fprintf(w, "%s\n", line)
+		}
+		return err
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, "contract: %s: %d slices on %d ranks, %d lanes, %d threads each, %s (%s)\n",
+		r.Name, r.Items, r.Ranks, r.Lanes, r.Threads, r.Provider, r.Kernel)
+	fmt.Fprintf(&b, "output %v, sum %v, squared norm %.15g\n", r.Shape, r.Sum, r.Norm2)
+	if len(r.Samples) > 0 {
+		fmt.Fprintf(&b, "first element %v, last %v\n", r.Samples[0].value, r.Samples[len(r.Samples)-1].value)
+	}
+	fmt.Fprintf(&b, "%.3f s, lanes computing %.1f %% of it, items per lane:", r.Seconds, 100*r.Utilization)
+	for rank, counts := range r.ItemsOfLane {
+		fmt.Fprintf(&b, " rank %d %v", rank, counts)
+	}
+	fmt.Fprintf(&b, "\ncheck: %s\n", r.Check)
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+// goldenEntry is one reference result of a golden file, which maps names of
+// problems to them.
+type goldenEntry struct {
+	DType   string   `json:"dtype"`
+	Path    string   `json:"path"`
+	Shape   []int    `json:"shape"`
+	Sum     value    `json:"sum"`
+	Norm2   float64  `json:"norm2"`
+	Samples []sample `json:"samples"`
+}
+
+// readGolden returns the entry of a problem.
+func readGolden(file, name string) (*goldenEntry, error) {
+	data, err := os.ReadFile(file)
+	if err != nil {
+		return nil, notRead(file, err, "give a golden file with --golden")
+	}
+	var entries map[string]goldenEntry
+	if err := decodeStrict(file, data, &entries); err != nil {
+		return nil, err
+	}
+	entry, ok := entries[name]
+	if !ok {
+		return nil, &fileError{File: file, Err: fmt.Errorf("no entry for %s", name), Action: "give the file that holds this problem's values"}
+	}
+	return &entry, nil
+}
+
+// compare checks the report of an output against the reference: shape exactly,
+// numbers to a relative error of agreement.
+func compare[T number](g *goldenEntry, r *report, output []T) (string, error) {
+	if fmt.Sprint(g.Shape) != fmt.Sprint(r.Shape) {
+		return "", fmt.Errorf("%s: the output has shape %v, the golden value %v", r.Name, r.Shape, g.Shape)
+	}
+	type claim struct {
+		what      string
+		got, want value
+	}
+	claims := []claim{{"sum", r.Sum, g.Sum}, {"squared norm", valueOf(r.Norm2), valueOf(g.Norm2)}}
+	for _, s := range g.Samples {
+		if s.at < 0 || s.at >= len(output) {
+			return "", fmt.Errorf("%s: the golden sample at %d lies outside the output of %d elements", r.Name, s.at, len(output))
+		}
+		claims = append(claims, claim{fmt.Sprintf("element %d", s.at), valueOf(output[s.at]), s.value})
+	}
+	worst := 0.0
+	for _, c := range claims {
+		relative := distance(c.got, c.want)
+		if !(relative <= agreement) {
+			return "", fmt.Errorf("%s: %s is %v, the golden value %v: %.3g apart, %g is allowed", r.Name, c.what, c.got, c.want, relative, agreement)
+		}
+		worst = math.Max(worst, relative)
+	}
+	return fmt.Sprintf("agrees with the golden values to %.1e", worst), nil
+}
+
+// distance is the error of got relative to want.
+func distance(got, want value) float64 {
+	d := math.Hypot(real(got.z)-real(want.z), imag(got.z)-imag(want.z))
+	if d == 0 {
+		return 0
+	}
+	return d / math.Hypot(real(want.z), imag(want.z))
+}
