@@ -62,8 +62,8 @@ func copyShort[T Number](dst, src []T) {
 		*(*[4]T)(dst) = *(*[4]T)(src)
 		dst, src = dst[4:], src[4:]
 	}
-	for i, v := range src {
-		dst[i] = v
+	if len(src) > 0 {
+		copy(dst, src)
 	}
 }
 
