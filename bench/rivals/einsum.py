@@ -1,0 +1,84 @@
+#!/usr/bin/env python3
+"""Contract problems of the einsum benchmark with numpy, one matmul per step.
+
+usage: einsum.py FILE PATH [REPEAT]
+
+Prints one line of JSON: name, the best and the median time in seconds of
+REPEAT runs (after one that warms the allocator), and the sum of the output.
+"""
+import json
+import statistics
+import sys
+import time
+
+import numpy as np
+
+
+def fill(name, k, shape):
+    """Operand k: (0.5 + u) / sqrt(n), u from SplitMix64 seeded by FNV-1a(name) + k."""
+    state = 0xCBF29CE484222325
+    for byte in name.encode():
+        state = ((state ^ byte) * 0x100000001B3) & (2**64 - 1)
+    n = int(np.prod(shape, dtype=np.int64))
+    with np.errstate(over="ignore"):
+        z = np.uint64((state + k) & (2**64 - 1)) + np.uint64(0x9E3779B97F4A7C15) * np.arange(1, n + 1, dtype=np.uint64)
+        z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+        z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+        z ^= z >> np.uint64(31)
+    u = (z >> np.uint64(11)).astype(np.float64) / 2.0**53
+    return ((0.5 + u) / np.sqrt(n)).reshape(shape)
+
+
+def pair(a, la, b, lb, keep):
+    """The product of a and b, with the labels that are not to be kept summed."""
+    for_a = [x for x in la if x in lb or x in keep]
+    if len(for_a) < len(la):
+        a, la = a.sum(axis=tuple(i for i, x in enumerate(la) if x not in for_a)), for_a
+    for_b = [x for x in lb if x in la or x in keep]
+    if len(for_b) < len(lb):
+        b, lb = b.sum(axis=tuple(i for i, x in enumerate(lb) if x not in for_b)), for_b
+    batch = [x for x in la if x in lb and x in keep]
+    summed = [x for x in la if x in lb and x not in keep]
+    left = [x for x in la if x not in lb]
+    right = [x for x in lb if x not in la]
+    size = dict(zip(la, a.shape)) | dict(zip(lb, b.shape))
+
+    def group(t, labels, *groups):
+        order = [labels.index(x) for g in groups for x in g]
+        return t.transpose(order).reshape([int(np.prod([size[x] for x in g], dtype=np.int64)) for g in groups])
+
+    out = np.matmul(group(a, la, batch, left, summed), group(b, lb, batch, summed, right))
+    labels = batch + left + right
+    return out.reshape([size[x] for x in labels]), labels
+
+
+def contract(inputs, output, path, operands):
+    tensors = list(zip(operands, inputs))
+    for i, j in path:
+        (a, la), (b, lb) = tensors[i], tensors[j]
+        for at in sorted((i, j), reverse=True):
+            del tensors[at]
+        keep = set(output).union(*(labels for _, labels in tensors))
+        tensors.append(pair(a, la, b, lb, keep))
+    (out, labels), = tensors
+    return np.ascontiguousarray(out.transpose([labels.index(x) for x in output]))
+
+
+def main():
+    with open(sys.argv[1], encoding="utf-8") as f:
+        problem = json.load(f)
+    path = problem["paths"][sys.argv[2]]["path"]
+    repeat = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+    left, output = problem["format"].split("->")
+    inputs = [list(term) for term in left.split(",")]
+    operands = [fill(problem["name"], k, shape) for k, shape in enumerate(problem["shapes"])]
+    out = contract(inputs, list(output), path, operands)
+    times = []
+    for _ in range(repeat):
+        start = time.perf_counter()
+        out = contract(inputs, list(output), path, operands)
+        times.append(time.perf_counter() - start)
+    print(json.dumps({"name": problem["name"], "best": min(times), "median": statistics.median(times), "sum": float(out.sum())}))
+
+
+main()
