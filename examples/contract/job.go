@@ -1,10 +1,9 @@
 package main
 
 import (
-	"context"
 	"fmt"
 	"math"
-	"time"
+	"slices"
 
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/einsum"
@@ -76,13 +75,12 @@ func (j *job[T]) items() []int {
 // for all the slices that come. It owns both.
 type contractor[T number] struct {
 	engine.Execution
-	rank, lane int
-	prepared   *einsum.Prepared
-	out        *engine.Tensor
-	values     []T // what out shows
+	prepared *einsum.Prepared
+	out      *engine.Tensor
+	values   []T // what out shows
 }
 
-func (j *job[T]) newContractor(e engine.Execution, rank, lane int) (*contractor[T], error) {
+func (j *job[T]) newContractor(e engine.Execution) (*contractor[T], error) {
 	specs := make([]engine.Spec, len(j.operands))
 	for k, t := range j.operands {
 		specs[k] = t.Spec()
@@ -91,7 +89,7 @@ func (j *job[T]) newContractor(e engine.Execution, rank, lane int) (*contractor[
 	if err != nil {
 		return nil, err
 	}
-	c := &contractor[T]{Execution: e, rank: rank, lane: lane, prepared: prepared}
+	c := &contractor[T]{Execution: e, prepared: prepared}
 	if err := prepared.Load(j.operands...); err != nil {
 		return nil, err
 	}
@@ -110,31 +108,24 @@ func (c *contractor[T]) Close() error {
 	return err
 }
 
-// contract is the work of one item.
-func (c *contractor[T]) contract(_ context.Context, slice int) (part[T], error) {
-	start := time.Now()
+// contract is the work of one item: the output of one slice.
+func (c *contractor[T]) contract(slice int) ([]T, error) {
 	if err := c.prepared.Run(c.out, slice); err != nil {
-		return part[T]{}, err
+		return nil, err
 	}
-	values := append([]T(nil), c.values...) // the next slice overwrites them
-	return part[T]{
-		Rank: uint32(c.rank), Lane: uint32(c.lane),
-		Seconds: time.Since(start).Seconds(), Values: values,
-	}, nil
+	return slices.Clone(c.values), nil // the next slice overwrites them
 }
 
-// assemble puts the slices together in index order and counts who made them.
-func (j *job[T]) assemble(parts []part[T]) (output []T, busy float64, items map[[2]int]int, err error) {
-	output = make([]T, int(elements(j.plan.OutputShape())))
-	items = make(map[[2]int]int)
-	for i, p := range parts {
-		if err := einsum.AddSlice(j.plan, output, i, p.Values); err != nil {
-			return nil, 0, nil, err
+// assemble puts the outputs of the slices together, in the order of their
+// numbers.
+func (j *job[T]) assemble(parts [][]T) ([]T, error) {
+	output := make([]T, int(elements(j.plan.OutputShape())))
+	for i, part := range parts {
+		if err := einsum.AddSlice(j.plan, output, i, part); err != nil {
+			return nil, err
 		}
-		busy += p.Seconds
-		items[[2]int{int(p.Rank), int(p.Lane)}]++
 	}
-	return output, busy, items, nil
+	return output, nil
 }
 
 // verify compares the output with the golden entry or with the problem's own

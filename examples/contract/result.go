@@ -1,7 +1,6 @@
 package main
 
 import (
-	"encoding/binary"
 	"encoding/json"
 	"fmt"
 	"io"
@@ -9,74 +8,6 @@ import (
 	"os"
 	"strings"
 )
-
-// part is what a lane makes of one slice: the output, and who computed it in
-// what time.
-type part[T number] struct {
-	Rank, Lane uint32
-	Seconds    float64
-	Values     []T
-}
-
-const partHeader = 4 + 4 + 8
-
-// MarshalBinary writes the header and then the values, little-endian, complex
-// ones as real and imaginary part.
-func (p part[T]) MarshalBinary() ([]byte, error) {
-	b := make([]byte, 0, partHeader+len(p.Values)*wordsOf[T]()*8)
-	b = binary.LittleEndian.AppendUint32(b, p.Rank)
-	b = binary.LittleEndian.AppendUint32(b, p.Lane)
-	b = appendFloat(b, p.Seconds)
-	switch values := any(p.Values).(type) {
-	case []float64:
-		for _, x := range values {
-			b = appendFloat(b, x)
-		}
-	case []complex128:
-		for _, x := range values {
-			b = appendFloat(appendFloat(b, real(x)), imag(x))
-		}
-	}
-	return b, nil
-}
-
-// UnmarshalBinary reads what MarshalBinary wrote and refuses any other length.
-func (p *part[T]) UnmarshalBinary(b []byte) error {
-	each := wordsOf[T]() * 8
-	if len(b) < partHeader || (len(b)-partHeader)%each != 0 {
-		return fmt.Errorf("a slice's result has %d bytes; want %d and a multiple of %d", len(b), partHeader, each)
-	}
-	p.Rank, p.Lane = binary.LittleEndian.Uint32(b), binary.LittleEndian.Uint32(b[4:])
-	p.Seconds = readFloat(b[8:])
-	b = b[partHeader:]
-	p.Values = make([]T, len(b)/each)
-	switch values := any(p.Values).(type) {
-	case []float64:
-		for i := range values {
-			values[i] = readFloat(b[8*i:])
-		}
-	case []complex128:
-		for i := range values {
-			values[i] = complex(readFloat(b[16*i:]), readFloat(b[16*i+8:]))
-		}
-	}
-	return nil
-}
-
-// wordsOf is the number of float64 in a T.
-func wordsOf[T number]() int {
-	var z T
-	if _, ok := any(z).(complex128); ok {
-		return 2
-	}
-	return 1
-}
-
-func appendFloat(b []byte, x float64) []byte {
-	return binary.LittleEndian.AppendUint64(b, math.Float64bits(x))
-}
-
-func readFloat(b []byte) float64 { return math.Float64frombits(binary.LittleEndian.Uint64(b)) }
 
 // value is a number in JSON: x, or [re, im] for a complex one.
 type value struct {

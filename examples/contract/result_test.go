@@ -12,35 +12,6 @@ import (
 	"testing"
 )
 
-func TestPartRoundTrips(t *testing.T) {
-	real := part[float64]{Rank: 3, Lane: 7, Seconds: 0.25, Values: []float64{1, math.Inf(-1), math.Copysign(0, -1)}}
-	complexes := part[complex128]{Rank: 1, Seconds: 1, Values: []complex128{1 + 2i, -3i}}
-	var gotReal part[float64]
-	var gotComplex part[complex128]
-	if b, err := real.MarshalBinary(); err != nil || gotReal.UnmarshalBinary(b) != nil || !reflect.DeepEqual(gotReal, real) {
-		t.Errorf("%+v became %+v, %v", real, gotReal, err)
-	}
-	if b, err := complexes.MarshalBinary(); err != nil || gotComplex.UnmarshalBinary(b) != nil || !reflect.DeepEqual(gotComplex, complexes) {
-		t.Errorf("%+v became %+v, %v", complexes, gotComplex, err)
-	}
-}
-
-func FuzzPart(f *testing.F) {
-	b, _ := part[complex128]{Rank: 1, Values: []complex128{1, 2i}}.MarshalBinary()
-	f.Add(b)
-	f.Add(b[:len(b)-1])
-	f.Add([]byte{})
-	f.Fuzz(func(t *testing.T, b []byte) {
-		var p part[complex128]
-		if p.UnmarshalBinary(b) != nil {
-			return
-		}
-		if again, err := p.MarshalBinary(); err != nil || !bytes.Equal(again, b) {
-			t.Errorf("%x became %x, %v", b, again, err)
-		}
-	})
-}
-
 func TestDescribe(t *testing.T) {
 	output := make([]float64, 31)
 	for i := range output {
