@@ -1,0 +1,154 @@
+package codec
+
+import (
+	"encoding"
+	"fmt"
+	"reflect"
+	"runtime"
+	"sync"
+	"unsafe"
+)
+
+// plan is how values of one type are encoded and decoded.
+type plan struct {
+	typ   reflect.Type
+	size  int  // encoded size, -1 if it varies
+	least int  // smallest encoded size
+	flat  bool // a value lies in memory as in the encoding
+	bools bool // flat, but decoding must look at the bytes of booleans
+
+	// encode appends the value at p to dst.
+	encode func(dst []byte, p unsafe.Pointer, t trail) ([]byte, error)
+	// decode reads a value from the front of src into p and returns the rest,
+	// which on an error tells how far it came.
+	decode func(src []byte, p unsafe.Pointer, depth int) ([]byte, error)
+}
+
+type planKey struct {
+	typ    reflect.Type
+	hidden bool
+}
+
+type compiler struct {
+	flat      bool // memory may be copied as it lies
+	root      reflect.Type
+	seen      map[planKey]*plan
+	recursive bool
+}
+
+var (
+	typeMarshaler   = reflect.TypeFor[encoding.BinaryMarshaler]()
+	typeAppender    = reflect.TypeFor[encoding.BinaryAppender]()
+	typeUnmarshaler = reflect.TypeFor[encoding.BinaryUnmarshaler]()
+	typeLocker      = reflect.TypeFor[sync.Locker]()
+)
+
+func (c *compiler) refuse(path, reason string, args ...any) error {
+	return &TypeError{Type: c.root.String(), Path: path, Reason: fmt.Sprintf(reason, args...)}
+}
+
+// compile makes the plan of t, found at path; hidden says that the way there
+// from the last pointer leads through an unexported field.
+func (c *compiler) compile(t reflect.Type, path string, hidden bool) (*plan, error) {
+	key := planKey{t, hidden}
+	if p, ok := c.seen[key]; ok {
+		// A plan without functions is being compiled further up.
+		c.recursive = c.recursive || p.encode == nil
+		return p, nil
+	}
+	p := &plan{typ: t, size: -1}
+	c.seen[key] = p
+	own, err := c.marshalsItself(t, path)
+	if err != nil {
+		return nil, err
+	}
+	if own {
+		c.own(p)
+		return p, nil
+	}
+	if reflect.PointerTo(t).Implements(typeLocker) {
+		return nil, c.refuse(path, "is a lock (%v)", t)
+	}
+	return p, c.byKind(p, path, hidden)
+}
+
+func (c *compiler) byKind(p *plan, path string, hidden bool) error {
+	switch t := p.typ; t.Kind() {
+	case reflect.Bool:
+		c.bool(p)
+	case reflect.Int, reflect.Uint:
+		c.word(p)
+	case reflect.Int8, reflect.Uint8, reflect.Int16, reflect.Uint16, reflect.Int32, reflect.Uint32,
+		reflect.Int64, reflect.Uint64, reflect.Float32, reflect.Float64:
+		c.number(p, int(t.Size()), 1)
+	case reflect.Complex64, reflect.Complex128:
+		c.number(p, int(t.Size())/2, 2)
+	case reflect.String:
+		c.string(p)
+	case reflect.Array:
+		return c.array(p, path, hidden)
+	case reflect.Struct:
+		return c.structure(p, path, hidden)
+	case reflect.Slice:
+		return c.slice(p, path, hidden)
+	case reflect.Pointer, reflect.Map:
+		if hidden {
+			return c.refuse(path, "is a %v in an unexported field (%v), whose meaning only its package knows", t.Kind(), t)
+		}
+		if t.Kind() == reflect.Map {
+			return c.mapping(p, path)
+		}
+		return c.pointer(p, path)
+	case reflect.Interface:
+		return c.refuse(path, "is an interface (%v): what it will hold is not known", t)
+	default:
+		return c.refuse(path, "is a %v (%v), which has no meaning in another process", t.Kind(), t)
+	}
+	return nil
+}
+
+// marshalsItself reports whether t has binary marshalling in both directions.
+func (c *compiler) marshalsItself(t reflect.Type, path string) (bool, error) {
+	ptr := reflect.PointerTo(t)
+	appends := ptr.Implements(typeAppender)
+	if !appends && !ptr.Implements(typeMarshaler) || !ptr.Implements(typeUnmarshaler) {
+		return false, nil
+	}
+	if t.Kind() != reflect.Struct || t.NumField() < 2 {
+		return true, nil
+	}
+	for i := range t.NumField() {
+		f := t.Field(i)
+		if !f.Anonymous {
+			continue
+		}
+		inner := f.Type
+		if k := inner.Kind(); k != reflect.Pointer && k != reflect.Interface {
+			inner = reflect.PointerTo(inner)
+		}
+		// The names are literals so that the linker can still drop methods.
+		switch {
+		case appends && inner.Implements(typeAppender) && !declared(t.MethodByName("AppendBinary")) && !declared(ptr.MethodByName("AppendBinary")),
+			!appends && inner.Implements(typeMarshaler) && !declared(t.MethodByName("MarshalBinary")) && !declared(ptr.MethodByName("MarshalBinary")),
+			inner.Implements(typeUnmarshaler) && !declared(t.MethodByName("UnmarshalBinary")) && !declared(ptr.MethodByName("UnmarshalBinary")):
+			return false, c.refuse(path, "has its marshalling from the embedded field %s, which would drop the other fields", f.Name)
+		}
+	}
+	return true, nil
+}
+
+// declared reports whether the method found was written for its type rather
+// than promoted from an embedded field: the compiler names no file for the
+// wrapper that promotes. (It wraps a value receiver for the pointer type in the
+// same way, so both types have to be asked.)
+func declared(m reflect.Method, ok bool) bool {
+	if !ok {
+		return false
+	}
+	f := runtime.FuncForPC(m.Func.Pointer())
+	if f == nil {
+		return true
+	}
+	file, _ := f.FileLine(f.Entry())
+	return file != "<autogenerated>"
+}
