@@ -1,0 +1,28 @@
+package hataori
+
+import (
+	"fmt"
+
+	"github.com/hataori/hataori-go/hataori/internal/codec"
+)
+
+// typed carries values of one type.
+type typed[T any] = codec.Typed[T]
+
+// codecFor returns what carries values of type T under the options.
+func codecFor[T any](opts *Options) (*typed[T], error) {
+	c := opts.Codec
+	if c == nil {
+		t, err := codec.For[T]()
+		if err != nil {
+			return nil, err
+		}
+		return &t, nil
+	}
+	return &typed[T]{
+		Name:   fmt.Sprintf("%T %q", c, c.Name()),
+		Size:   -1,
+		Append: func(dst []byte, v *T) ([]byte, error) { return c.Append(dst, v) },
+		Decode: func(src []byte, v *T) error { return c.Decode(src, v) },
+	}, nil
+}

@@ -1,0 +1,346 @@
+package hataori
+
+import (
+	"context"
+	"errors"
+	"math"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hataori/hataori-go/hataori/internal/farm"
+	"github.com/hataori/hataori-go/hataori/internal/wire"
+	"github.com/hataori/hataori-go/lanes"
+)
+
+// errUnneeded is the cause of an item's context that was cancelled because an
+// item of lower index failed.
+var errUnneeded = errors.New("hataori: item is not needed: one of lower index failed")
+
+// What laneState.cur holds besides an index.
+const (
+	noItem    = -1 // no item
+	taken     = -2 // another goroutine is cancelling the lane's context
+	cancelled = -3 // it has done so
+)
+
+// crew is what the lanes of one rank share during one call: the queue they
+// claim from, what happened to their items, and who waits.
+type crew struct {
+	ctx   context.Context
+	owner bool // the queue holds all indices, not only those granted to this rank
+	first bool // Options.FirstSeen
+	rank  int
+	host  string
+
+	q     farm.Queue
+	limit atomic.Int64 // indices above it are not evaluated
+	lanes []laneState
+
+	mu      sync.Mutex // what follows; whoever adds indices holds it
+	idle    []*laneState
+	healthy int
+	closed  bool // an empty queue will not be filled again
+	sick    error
+
+	fmu     sync.Mutex // what follows
+	lowest  *fault
+	failed  []int64
+	dropped []farm.Range
+	news    atomic.Bool // failed or dropped is not empty
+
+	skipped atomic.Bool // the owner's: an index was given up
+}
+
+// laneState is one lane's. Lanes do not share cache lines.
+type laneState struct {
+	cur    atomic.Int64 // index that is evaluated, or noItem, taken, cancelled
+	ctx    context.Context
+	cancel context.CancelCauseFunc
+	wake   chan struct{}
+	number lanes.Lane
+
+	items, busy, longest atomic.Int64 // published now and then
+	bytes                atomic.Int64 // length of out.Buf
+
+	outMu sync.Mutex
+	out   wire.ResultWriter
+
+	clock laneClock
+	_     [64]byte
+}
+
+func newCrew(ctx context.Context, n int, owner bool, opts *Options) *crew {
+	c := &crew{ctx: ctx, owner: owner, first: opts.FirstSeen, lanes: make([]laneState, n), healthy: n}
+	c.limit.Store(math.MaxInt64)
+	for i := range c.lanes {
+		l := &c.lanes[i]
+		l.number, l.wake = lanes.Lane(i), make(chan struct{}, 1)
+		l.cur.Store(noItem)
+	}
+	return c
+}
+
+// begin announces that the lane evaluates the index, and returns false if that
+// is not wanted. The order, announce then look, and the opposite one in
+// cancelAbove make sure that one of the two sees the other.
+func (c *crew) begin(l *laneState, i int64) bool {
+	l.cur.Store(i)
+	if i <= c.limit.Load() {
+		if l.ctx == nil {
+			l.ctx, l.cancel = context.WithCancelCause(c.ctx)
+		}
+		return true
+	}
+	c.end(l, i)
+	c.drop(i)
+	return false
+}
+
+// end announces that the lane is done with the index. A context that was
+// cancelled meanwhile is not used again.
+func (c *crew) end(l *laneState, i int64) {
+	if l.cur.CompareAndSwap(i, noItem) {
+		return
+	}
+	for l.cur.Load() == taken {
+		runtime.Gosched()
+	}
+	l.ctx, l.cancel = nil, nil
+	l.cur.Store(noItem)
+}
+
+// lower sets the limit, if that is news, and cancels the items above it.
+func (c *crew) lower(limit int64) {
+	for {
+		old := c.limit.Load()
+		if limit >= old {
+			return
+		}
+		if c.limit.CompareAndSwap(old, limit) {
+			break
+		}
+	}
+	for k := range c.lanes {
+		l := &c.lanes[k]
+		if i := l.cur.Load(); i > limit && i >= 0 && l.cur.CompareAndSwap(i, taken) {
+			if l.cancel != nil {
+				l.cancel(errUnneeded)
+			}
+			l.cur.Store(cancelled)
+		}
+	}
+	if c.owner && len(c.q.Clip(max(limit, 0))) > 0 {
+		c.skipped.Store(true)
+	}
+}
+
+// fail records the failure of an item.
+func (c *crew) fail(f *fault) {
+	c.sign(f).class = classItem
+	c.fmu.Lock()
+	if c.lowest == nil || f.index < c.lowest.index {
+		c.lowest = f
+	}
+	c.failed = append(c.failed, f.index)
+	c.news.Store(true)
+	c.fmu.Unlock()
+	if c.first {
+		c.lower(-1)
+	} else {
+		c.lower(f.index)
+	}
+}
+
+// drop records that an index was given up or skipped.
+func (c *crew) drop(i int64) {
+	if c.owner {
+		c.skipped.Store(true)
+		return
+	}
+	c.fmu.Lock()
+	if n := len(c.dropped); n > 0 && c.dropped[n-1].End == i {
+		c.dropped[n-1].End++
+	} else {
+		c.dropped = append(c.dropped, farm.Range{First: i, End: i + 1})
+	}
+	c.news.Store(true)
+	c.fmu.Unlock()
+}
+
+// collect takes what fail and drop recorded. A drop is never seen before the
+// failure that caused it.
+func (c *crew) collect() (failed []int64, dropped []farm.Range) {
+	if !c.news.Load() {
+		return nil, nil
+	}
+	c.fmu.Lock()
+	defer c.fmu.Unlock()
+	failed, dropped = c.failed, c.dropped
+	c.failed, c.dropped = nil, nil
+	c.news.Store(false)
+	return failed, dropped
+}
+
+// failure is the lowest failure recorded, or nil.
+func (c *crew) failure() *fault {
+	c.fmu.Lock()
+	defer c.fmu.Unlock()
+	return c.lowest
+}
+
+// next claims an index for the lane, waiting for one if need be. It returns a
+// nil segment after a wait, and ok false when there will be none.
+func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
+	if s, i = c.q.Claim(); s != nil {
+		return s, i, true
+	}
+	c.mu.Lock()
+	if s, i = c.q.Claim(); s != nil || c.closed {
+		c.mu.Unlock()
+		return s, i, s != nil
+	}
+	c.idle = append(c.idle, l)
+	c.mu.Unlock()
+	l.pause()
+	<-l.wake
+	l.clock.start()
+	return nil, 0, true
+}
+
+// wake lets up to n waiting lanes look at the queue. They count as busy from
+// here on. The caller holds mu.
+func (c *crew) wake(n int64) {
+	for ; n > 0 && len(c.idle) > 0; n-- {
+		k := len(c.idle) - 1
+		l := c.idle[k]
+		c.idle = c.idle[:k]
+		l.wake <- struct{}{}
+	}
+}
+
+// feed wakes lanes for what is in the queue.
+func (c *crew) feed() {
+	c.mu.Lock()
+	if len(c.idle) > 0 {
+		c.wake(c.q.Left())
+	}
+	c.mu.Unlock()
+}
+
+// close ends the lanes once the queue is empty.
+func (c *crew) close() {
+	c.mu.Lock()
+	c.closed = true
+	c.wake(int64(len(c.idle)))
+	c.mu.Unlock()
+}
+
+// complete reports whether every index was evaluated, after the lanes ended.
+func (c *crew) complete() bool { return !c.skipped.Load() && c.q.Left() == 0 }
+
+// snapshot is how the lanes fare.
+func (c *crew) snapshot() farm.Local {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return farm.Local{Open: c.q.Open(), Healthy: c.healthy, Idle: len(c.idle)}
+}
+
+// retire takes a lane out whose resource is not healthy.
+func (c *crew) retire(err error) {
+	c.mu.Lock()
+	c.healthy--
+	if c.sick == nil {
+		c.sick = err
+	}
+	c.mu.Unlock()
+}
+
+// lost says that no lane will ever run, or run again.
+func (c *crew) lost(err error) {
+	c.mu.Lock()
+	c.healthy, c.idle, c.sick = 0, nil, err
+	c.mu.Unlock()
+}
+
+// pending is the number of result bytes that wait to be reported.
+func (c *crew) pending() (n int64) {
+	for k := range c.lanes {
+		n += c.lanes[k].bytes.Load()
+	}
+	return n
+}
+
+// progress is the number of items evaluated and the time that took, as far as
+// the lanes have published it.
+func (c *crew) progress() (items int64, busy time.Duration) {
+	for k := range c.lanes {
+		items += c.lanes[k].items.Load()
+		busy += time.Duration(c.lanes[k].busy.Load())
+	}
+	return items, busy
+}
+
+// stats are the lanes' own.
+func (c *crew) stats() []LaneStats {
+	all := make([]LaneStats, len(c.lanes))
+	for k := range all {
+		l := &c.lanes[k]
+		all[k] = LaneStats{Rank: c.rank, Lane: l.number, Items: int(l.items.Load()),
+			Busy: time.Duration(l.busy.Load()), Longest: time.Duration(l.longest.Load())}
+	}
+	return all
+}
+
+// laneClock measures a lane's items without reading the time for each of them
+// when they are short.
+type laneClock struct {
+	base  time.Time
+	last  time.Duration
+	group int32 // items between readings
+	since int32 // items since the last
+}
+
+const maxGroup = 64
+
+func (k *laneClock) start() {
+	if k.base.IsZero() {
+		k.base, k.group = time.Now(), 1
+	}
+	k.last = time.Since(k.base)
+}
+
+// tick counts an item that was evaluated.
+func (l *laneState) tick() {
+	k := &l.clock
+	if k.since++; k.since >= k.group {
+		l.publish()
+	}
+}
+
+func (l *laneState) publish() {
+	k := &l.clock
+	now := time.Since(k.base)
+	d := now - k.last
+	k.last = now
+	l.busy.Store(l.busy.Load() + int64(d))
+	l.items.Store(l.items.Load() + int64(k.since))
+	if k.group == 1 && k.since == 1 && int64(d) > l.longest.Load() {
+		l.longest.Store(int64(d))
+	}
+	k.since = 0
+	switch {
+	case d < 4*time.Microsecond && k.group < maxGroup:
+		k.group *= 2
+	case d > 16*time.Microsecond && k.group > 1:
+		k.group /= 2
+	}
+}
+
+// pause is called before the lane waits or ends.
+func (l *laneState) pause() {
+	if l.clock.since > 0 {
+		l.publish()
+	}
+}

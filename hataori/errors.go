@@ -1,0 +1,270 @@
+package hataori
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+
+	"github.com/hataori/hataori-go/lanes"
+)
+
+// Sentinels. Those from ErrRootRange to ErrAbsent are the reasons of a
+// [*PreflightError] and hold on every rank.
+var (
+	// ErrClosed is returned by calls on a world after its Close.
+	ErrClosed = errors.New("hataori: world is closed")
+
+	// ErrWorldBusy is returned at once by a call on a world on which another
+	// call is going on, from another goroutine or from inside an item.
+	ErrWorldBusy = errors.New("hataori: world is busy: another call is going on")
+
+	// ErrWorldBroken is returned by the call during which the transport or
+	// the protocol failed, and by every later call on that world.
+	ErrWorldBroken = errors.New("hataori: world is broken")
+
+	// ErrNested is returned at once by a call from inside an item where the
+	// transport may be used by one thread only.
+	ErrNested = errors.New("hataori: nested call, but the transport may be used by one thread only")
+
+	// ErrGoexit is the cause of an [*ItemError] whose item called
+	// [runtime.Goexit].
+	ErrGoexit = errors.New("hataori: item called runtime.Goexit")
+
+	// ErrNoHealthyLane ends a call when items are left and no lane anywhere
+	// can take one.
+	ErrNoHealthyLane = errors.New("hataori: items are left and no lane is healthy")
+
+	// ErrOptions: the options are out of range or contradict each other.
+	ErrOptions = errors.New("hataori: bad options")
+
+	// ErrRootRange: Options.Root is not a rank of the world.
+	ErrRootRange = errors.New("hataori: root is not a rank of the world")
+
+	// ErrItemsOffRoot: a rank that is not the root passed items.
+	ErrItemsOffRoot = errors.New("hataori: items on a rank that is not the root")
+
+	// ErrNilFunc: the function is nil.
+	ErrNilFunc = errors.New("hataori: nil function")
+
+	// ErrNotReady: a rank's executor has no resources.
+	ErrNotReady = errors.New("hataori: executor is not ready")
+
+	// ErrNoLanes: there are items, and no rank has a lane.
+	ErrNoLanes = errors.New("hataori: no rank has a lane")
+
+	// ErrType: the codec would damage or cannot carry the type.
+	ErrType = errors.New("hataori: type cannot be sent")
+
+	// ErrMismatch: the ranks disagree about the call, its types or options.
+	ErrMismatch = errors.New("hataori: ranks disagree about the call")
+
+	// ErrAbsent: ranks did not come to the call in time. The world is broken.
+	ErrAbsent = errors.New("hataori: ranks did not come to the call")
+)
+
+// reasons numbers the causes of a PreflightError on the wire. The order must
+// not change.
+var reasons = [...]error{nil, ErrOptions, ErrRootRange, ErrItemsOffRoot, ErrNilFunc, ErrNotReady, ErrNoLanes, ErrType, ErrMismatch, ErrAbsent}
+
+// Kind says how an item failed.
+type Kind uint8
+
+// The kinds of failure.
+const (
+	KindError  Kind = iota + 1 // the function returned an error
+	KindPanic                  // the function panicked
+	KindGoexit                 // the function called runtime.Goexit
+	KindEncode                 // the item or its result could not be encoded
+	KindDecode                 // the item or its result could not be decoded
+)
+
+func (k Kind) String() string {
+	switch k {
+	case KindError:
+		return "error"
+	case KindPanic:
+		return "panic"
+	case KindGoexit:
+		return "goexit"
+	case KindEncode:
+		return "encode"
+	case KindDecode:
+		return "decode"
+	}
+	return fmt.Sprintf("Kind(%d)", uint8(k))
+}
+
+// ItemError tells that an item failed: of all items that fail, the one with the
+// lowest index. It is equal on every rank of a collective call. In a local
+// call Rank is 0 and Host is empty.
+type ItemError struct {
+	Index   int
+	Rank    int        // where it failed
+	Host    string     // host of that rank
+	Lane    lanes.Lane // lanes.NoLane: on the root, while it was sent or received
+	Kind    Kind
+	Message string // text of the error or panic, at most 16 KiB
+	Stack   string // of a panic, at most 64 KiB
+
+	err   error // what Unwrap gives, equal on all ranks
+	local error // the original, on the rank of origin
+	value any   // what panic was called with, on the rank of origin
+}
+
+// Error tells index, rank, host, lane and message, but not the stack.
+func (e *ItemError) Error() string {
+	var b strings.Builder
+	fmt.Fprintf(&b, "hataori: item %d failed on rank %d", e.Index, e.Rank)
+	if e.Host != "" {
+		fmt.Fprintf(&b, " (%s)", e.Host)
+	}
+	if e.Lane != lanes.NoLane {
+		fmt.Fprintf(&b, " lane %d", e.Lane)
+	}
+	if e.Kind != KindError {
+		fmt.Fprintf(&b, ": %v", e.Kind)
+	}
+	fmt.Fprintf(&b, ": %s", e.Message)
+	return b.String()
+}
+
+// Unwrap returns the item's error as far as it crossed the wire: what the
+// [ErrorCodec] made of it, and a few errors of the standard library. In a local
+// call it is the error itself.
+func (e *ItemError) Unwrap() error { return e.err }
+
+// Local returns the original error on the rank where the item failed, nil on
+// the others. For a panic with an error it is that error.
+func (e *ItemError) Local() error { return e.local }
+
+// ItemPanic is what a local call re-raises when its lowest failing item
+// panicked, after all lanes ended.
+type ItemPanic struct {
+	Index int
+	Lane  lanes.Lane
+	Value any    // what panic was called with
+	Stack []byte // of the goroutine that panicked
+}
+
+// Error tells who panicked, with what, and where. It includes the stack, for
+// the runtime prints it when nobody recovers.
+func (p *ItemPanic) Error() string {
+	return fmt.Sprintf("hataori: panic in item %d on lane %d: %v\n\n%s", p.Index, p.Lane, p.Value, p.Stack)
+}
+
+// Unwrap returns the value if it is an error, else nil.
+func (p *ItemPanic) Unwrap() error {
+	err, _ := p.Value.(error)
+	return err
+}
+
+// CancelError tells that a context ended the call. It is [context.Canceled], and
+// [context.DeadlineExceeded] if a deadline was the reason.
+type CancelError struct {
+	Rank    int    // the lowest rank whose context ended
+	Host    string // its host; empty in a local call
+	Cause   string // text of that context's cause
+	Timeout bool   // a deadline passed
+	Item    *ItemError
+
+	err error // the cause, in a local call or on the rank of origin
+}
+
+func (e *CancelError) Error() string {
+	s := fmt.Sprintf("hataori: call cancelled on rank %d", e.Rank)
+	if e.Host != "" {
+		s += " (" + e.Host + ")"
+	}
+	s += ": " + e.Cause
+	if e.Item != nil {
+		s += "; lowest failure seen: " + e.Item.Error()
+	}
+	return s
+}
+
+// Is reports that the error is context.Canceled, and context.DeadlineExceeded
+// if a deadline passed.
+func (e *CancelError) Is(target error) bool {
+	return target == context.Canceled || e.Timeout && target == context.DeadlineExceeded
+}
+
+// Unwrap returns the lowest item failure seen before the end, or nil.
+func (e *CancelError) Unwrap() error {
+	if e.Item == nil {
+		return nil
+	}
+	return e.Item
+}
+
+// Local returns the cause of the context on the rank it belongs to, else nil.
+func (e *CancelError) Local() error { return e.err }
+
+// PreflightError tells that a call was refused before any item ran, with the
+// objection of the lowest rank that had one. It is equal on every rank.
+type PreflightError struct {
+	Rank    int    // who objects
+	Host    string // its host
+	Reason  error  // one of the sentinels; what Unwrap gives
+	Message string // details
+
+	local error
+}
+
+func (e *PreflightError) Error() string {
+	s := fmt.Sprintf("%v: rank %d", e.Reason, e.Rank)
+	if e.Host != "" {
+		s += " (" + e.Host + ")"
+	}
+	if e.Message != "" {
+		s += ": " + e.Message
+	}
+	return s
+}
+
+// Unwrap returns Reason.
+func (e *PreflightError) Unwrap() error { return e.Reason }
+
+// Local returns the original error on the rank that objects, else nil.
+func (e *PreflightError) Local() error { return e.local }
+
+// RankError tells that a rank failed outside of any item: its executor could not
+// start its lanes, no healthy lane was left, or it called [World.Agree] with an
+// error. It is equal on every rank.
+type RankError struct {
+	Rank    int // the lowest rank that failed
+	Host    string
+	Message string
+
+	err   error
+	local error
+}
+
+func (e *RankError) Error() string {
+	s := fmt.Sprintf("hataori: rank %d", e.Rank)
+	if e.Host != "" {
+		s += " (" + e.Host + ")"
+	}
+	return s + ": " + e.Message
+}
+
+// Unwrap returns the error as far as it crossed the wire, see
+// [ItemError.Unwrap].
+func (e *RankError) Unwrap() error { return e.err }
+
+// Local returns the original error on the rank that failed, else nil.
+func (e *RankError) Local() error { return e.local }
+
+// BrokenError tells what broke a world. It is [ErrWorldBroken].
+type BrokenError struct {
+	Rank int    // where it was noticed
+	Host string // its host
+	Err  error  // what happened
+}
+
+func (e *BrokenError) Error() string {
+	return fmt.Sprintf("%v: rank %d (%s): %v", ErrWorldBroken, e.Rank, e.Host, e.Err)
+}
+
+// Unwrap returns ErrWorldBroken and the cause.
+func (e *BrokenError) Unwrap() []error { return []error{ErrWorldBroken, e.Err} }

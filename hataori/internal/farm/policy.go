@@ -1,0 +1,72 @@
+package farm
+
+import "time"
+
+// What the automatic sizes aim at.
+const (
+	// batchTime is how long a batch should keep the lanes of its rank busy:
+	// a message costs some 10 µs at both ends, so one in a hundred of this.
+	batchTime = time.Millisecond
+
+	// prefetchTime is how much work a rank keeps in store while its request
+	// travels: the slowest answer of a root whose lanes are busy.
+	prefetchTime = 300 * time.Microsecond
+
+	// longItem is the time from which an item is sent only to a lane that has
+	// nothing to do: the wait for the answer is under a hundredth of it, and
+	// hoarding it would cost more.
+	longItem = 50 * time.Millisecond
+
+	// growth bounds how much larger a batch is than the one before, because the
+	// first measurements are made on few items.
+	growth = 16
+
+	// maxAsked bounds the grants of a fixed size that a rank asks for ahead.
+	maxAsked = 8
+
+	// maxBatch bounds the items of one message.
+	maxBatch = 1 << 20
+)
+
+// Load is what a rank says about itself when it asks.
+type Load struct {
+	Lanes int           // healthy lanes
+	Idle  int           // lanes without an item
+	Item  time.Duration // measured time per item and lane; 0: not yet
+}
+
+// batchSize is the number of items of the next automatic batch for a rank: a
+// half of its share of what is left (guided self-scheduling), no more than
+// batchTime's worth, no more than growth times the last one, at least one.
+// With left indices that nobody has claimed and all lanes of the world it costs
+// O(1).
+func batchSize(left int64, of Load, all int, last int64) int64 {
+	lanes := int64(max(of.Lanes, 1))
+	share := left * lanes / int64(2*max(all, of.Lanes, 1))
+	n := lanes
+	switch {
+	case of.Item >= longItem:
+		n = int64(of.Idle)
+	case of.Item > 0:
+		n = max(int64(batchTime/of.Item), 1) * lanes
+	}
+	if last > 0 {
+		n = min(n, growth*last)
+	}
+	return max(min(n, share, maxBatch), 1)
+}
+
+// lowWater is the number of items in store below which a rank asks for more.
+func lowWater(of Load) int64 {
+	if of.Item == 0 || of.Item >= longItem {
+		return int64(min(of.Idle, 1))
+	}
+	lanes := int64(of.Lanes)
+	return min(max(int64(prefetchTime/of.Item), 1)*lanes, maxBatch)
+}
+
+// worthMoving reports whether n items in store at a rank are worth a message
+// that takes some of them back.
+func worthMoving(n int64, of Load) bool {
+	return n > 0 && (of.Item == 0 || time.Duration(n)*of.Item/time.Duration(max(of.Lanes, 1)) >= prefetchTime)
+}

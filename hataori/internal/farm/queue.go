@@ -1,0 +1,280 @@
+package farm
+
+import (
+	"slices"
+	"sync"
+	"sync/atomic"
+)
+
+// Range is the half-open interval [First, End) of indices.
+type Range struct{ First, End int64 }
+
+// Len is the number of indices in the range.
+func (r Range) Len() int64 { return max(r.End-r.First, 0) }
+
+// Segment is a run of consecutive indices in a [Queue]. Lanes claim them from
+// the front without a lock.
+type Segment struct {
+	Range
+	// Pinned says that the indices were taken back from a rank once and are
+	// not moved again, so that they cannot travel for ever.
+	Pinned bool
+	// Load is whatever the indices came with; it stays with every part of a
+	// segment that is cut.
+	Load any
+
+	next atomic.Int64 // first index that nobody has claimed; may exceed End
+}
+
+func newSegment(r Range, pinned bool, load any) *Segment {
+	s := &Segment{Range: r, Pinned: pinned, Load: load}
+	s.next.Store(r.First)
+	return s
+}
+
+// left is the part that nobody has claimed.
+func (s *Segment) left() Range { return Range{min(s.next.Load(), s.End), s.End} }
+
+// seize claims all that is left. A lane that is claiming at the same moment
+// either got its index before or finds nothing.
+func (s *Segment) seize() Range { return Range{min(s.next.Swap(s.End), s.End), s.End} }
+
+// Queue holds indices that nobody has claimed. Claim may be called by any
+// number of goroutines, and is a single atomic addition as long as the current
+// segment lasts; the other methods take a lock. The zero value is empty and
+// closed for input.
+type Queue struct {
+	cur atomic.Pointer[Segment]
+
+	mu    sync.Mutex
+	rest  []*Segment // by First, lowest first
+	open  bool       // more indices may be pushed by a source
+	limit int64      // indices from here on are not wanted, if cut is set
+	cut   bool
+}
+
+// SetOpen says whether a source may still push indices.
+func (q *Queue) SetOpen(open bool) {
+	q.mu.Lock()
+	q.open = open
+	q.mu.Unlock()
+}
+
+// Open reports whether a source may still push indices.
+func (q *Queue) Open() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.open
+}
+
+// Push adds the indices of r. Those above the limit set by Clip are not kept;
+// they are returned.
+func (q *Queue) Push(r Range, pinned bool, load any) (dropped Range) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.push(r, pinned, load)
+}
+
+func (q *Queue) push(r Range, pinned bool, load any) (dropped Range) {
+	if q.cut && r.End > q.limit {
+		dropped = Range{max(r.First, q.limit), r.End}
+		r.End = q.limit
+	}
+	if r.Len() == 0 {
+		return dropped
+	}
+	q.insert(newSegment(r, pinned, load))
+	return dropped
+}
+
+// insert keeps the lowest indices in front, for a failure or an ordered result
+// waits for them.
+func (q *Queue) insert(s *Segment) {
+	cur := q.cur.Load()
+	switch {
+	case cur == nil || cur.left().Len() == 0:
+		q.rest = insertByFirst(q.rest, s)
+		q.advance()
+	case s.First < cur.left().First:
+		// A lane that still holds cur finds it used up and comes back here.
+		if r := cur.seize(); r.Len() > 0 {
+			q.rest = insertByFirst(q.rest, newSegment(r, cur.Pinned, cur.Load))
+		}
+		q.cur.Store(s)
+	default:
+		q.rest = insertByFirst(q.rest, s)
+	}
+}
+
+func insertByFirst(segs []*Segment, s *Segment) []*Segment {
+	i, _ := slices.BinarySearchFunc(segs, s, func(a, b *Segment) int {
+		switch {
+		case a.First < b.First:
+			return -1
+		case a.First > b.First:
+			return 1
+		}
+		return 0
+	})
+	return slices.Insert(segs, i, s)
+}
+
+// advance makes the lowest segment with something left the current one.
+func (q *Queue) advance() *Segment {
+	s := q.cur.Load()
+	for s == nil || s.left().Len() == 0 {
+		if len(q.rest) == 0 {
+			q.cur.Store(nil)
+			return nil
+		}
+		s = q.rest[0]
+		q.rest[0] = nil
+		q.rest = q.rest[1:]
+		q.cur.Store(s)
+	}
+	return s
+}
+
+// Claim takes the next index. It returns a nil segment if there is none.
+func (q *Queue) Claim() (*Segment, int64) {
+	if s := q.cur.Load(); s != nil {
+		if i := s.next.Add(1) - 1; i < s.End {
+			return s, i
+		}
+	}
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		s := q.advance()
+		if s == nil {
+			return nil, 0
+		}
+		if i := s.next.Add(1) - 1; i < s.End {
+			return s, i
+		}
+	}
+}
+
+// Take takes up to n consecutive indices from the front.
+func (q *Queue) Take(n int64) (r Range, pinned bool) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	for {
+		s := q.advance()
+		if s == nil {
+			return Range{}, false
+		}
+		if i := s.next.Add(n) - n; i < s.End {
+			return Range{i, min(i+n, s.End)}, s.Pinned
+		}
+	}
+}
+
+// Left is the number of indices that nobody has claimed.
+func (q *Queue) Left() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var n int64
+	if s := q.cur.Load(); s != nil {
+		n = s.left().Len()
+	}
+	for _, s := range q.rest {
+		n += s.left().Len()
+	}
+	return n
+}
+
+// Clip drops the indices from limit on and refuses them from now on. It returns
+// what was dropped. A higher limit than before has no effect.
+func (q *Queue) Clip(limit int64) (dropped []Range) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if q.cut && limit >= q.limit {
+		return nil
+	}
+	q.cut, q.limit = true, limit
+	for _, s := range q.seizeAll() {
+		if d := q.push(s.Range, s.Pinned, s.Load); d.Len() > 0 {
+			dropped = append(dropped, d)
+		}
+	}
+	return dropped
+}
+
+// seizeAll empties the queue.
+func (q *Queue) seizeAll() []*Segment {
+	var all []*Segment
+	if s := q.cur.Load(); s != nil {
+		all = append(all, s)
+		q.cur.Store(nil)
+	}
+	all = append(all, q.rest...)
+	q.rest = nil
+	parts := all[:0]
+	for _, s := range all {
+		if r := s.seize(); r.Len() > 0 {
+			parts = append(parts, newSegment(r, s.Pinned, s.Load))
+		}
+	}
+	return parts
+}
+
+// GiveBack takes up to n unclaimed indices, the highest first, leaving pinned
+// ones unless all is set.
+func (q *Queue) GiveBack(n int64, all bool) (back []Range) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	parts := q.seizeAll()
+	for i := len(parts) - 1; i >= 0; i-- {
+		s := parts[i]
+		if n > 0 && (all || !s.Pinned) {
+			k := min(n, s.Len())
+			back = append(back, Range{s.End - k, s.End})
+			s.End -= k
+			n -= k
+		}
+		if s.Len() > 0 {
+			q.insert(newSegment(s.Range, s.Pinned, s.Load))
+		}
+	}
+	return back
+}
+
+// Movable is the number of unclaimed indices that are not pinned.
+func (q *Queue) Movable() int64 {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	var n int64
+	if s := q.cur.Load(); s != nil && !s.Pinned {
+		n = s.left().Len()
+	}
+	for _, s := range q.rest {
+		if !s.Pinned {
+			n += s.left().Len()
+		}
+	}
+	return n
+}
+
+// state returns the unclaimed parts in order, for tests that explore states.
+func (q *Queue) state() []*Segment {
+	var parts []*Segment
+	if s := q.cur.Load(); s != nil && s.left().Len() > 0 {
+		parts = append(parts, newSegment(s.left(), s.Pinned, s.Load))
+	}
+	for _, s := range q.rest {
+		if s.left().Len() > 0 {
+			parts = append(parts, newSegment(s.left(), s.Pinned, s.Load))
+		}
+	}
+	return parts
+}
+
+// clone copies the queue, for tests that explore states.
+func (q *Queue) clone() *Queue {
+	c := &Queue{open: q.open, limit: q.limit, cut: q.cut}
+	for _, s := range q.state() {
+		c.insert(s)
+	}
+	return c
+}

@@ -1,0 +1,243 @@
+package hataori
+
+import (
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/hataori/hataori-go/hataori/internal/farm"
+	"github.com/hataori/hataori-go/hataori/internal/wire"
+	"github.com/hataori/hataori-go/lanes"
+	"github.com/hataori/hataori-go/transport"
+)
+
+// keepBuffer is the size up to which a buffer is kept for the next message.
+const keepBuffer = 1 << 20
+
+// coordinator is what the loops of the root and of the other ranks share: they
+// move bytes, and leave every decision to the machines of package farm.
+type coordinator struct {
+	*call
+	*crew
+	start time.Time
+
+	sends []sending
+	free  [][]byte
+	recv  receiving
+	stats Stats
+
+	ctl      *lanes.Control
+	startErr error  // why the executor did not even start
+	ended    *fault // what made this rank give up the call
+	err      error  // the world broke
+}
+
+type sending struct {
+	req transport.Request
+	buf []byte
+}
+
+type receiving struct {
+	req    transport.Request
+	buf    []byte
+	source int
+	keep   bool // the last message was kept by its receiver
+}
+
+// buffer returns an empty buffer for a message.
+func (c *coordinator) buffer() []byte {
+	if n := len(c.free) - 1; n >= 0 {
+		b := c.free[n]
+		c.free = c.free[:n]
+		return b[:0]
+	}
+	return make([]byte, 0, 512)
+}
+
+func (c *coordinator) recycle(b []byte) {
+	if cap(b) <= keepBuffer && len(c.free) < 64 {
+		c.free = append(c.free, b)
+	}
+}
+
+// send starts to send a message to a rank; buf belongs to the transport until
+// it is done.
+func (c *coordinator) send(buf []byte, rank int) error {
+	buf = wire.Finish(buf)
+	req, err := c.w.comm.Isend(buf, rank, tagWork)
+	if err != nil {
+		return fmt.Errorf("sending to rank %d: %w", rank, err)
+	}
+	c.stats.Messages++
+	c.stats.Sent += int64(len(buf))
+	done, _, err := req.Test()
+	if err != nil {
+		return fmt.Errorf("sending to rank %d: %w", rank, err)
+	}
+	if done {
+		c.recycle(buf)
+	} else {
+		c.sends = append(c.sends, sending{req, buf})
+	}
+	return nil
+}
+
+// flush makes progress with what is being sent.
+func (c *coordinator) flush() error {
+	kept := c.sends[:0]
+	for i, s := range c.sends {
+		done, _, err := s.req.Test()
+		switch {
+		case err != nil:
+			c.sends = append(kept, c.sends[i+1:]...)
+			return fmt.Errorf("sending: %w", err)
+		case done:
+			c.recycle(s.buf)
+		default:
+			kept = append(kept, s)
+		}
+	}
+	clear(c.sends[len(kept):])
+	c.sends = kept
+	return nil
+}
+
+// poll returns the next message of the call, if there is one. It is valid until
+// the next call of poll, unless recv.keep is set meanwhile.
+func (c *coordinator) poll() (source int, h wire.Header, body []byte, ok bool, err error) {
+	r := &c.recv
+	if r.req == nil {
+		st, found, err := c.w.comm.Iprobe(transport.AnySource, transport.AnyTag)
+		if err != nil || !found {
+			return 0, h, nil, false, err
+		}
+		if st.Tag == tagWorld {
+			return 0, h, nil, false, c.worldMail()
+		}
+		if r.keep || cap(r.buf) < st.Count || cap(r.buf) > keepBuffer {
+			r.buf, r.keep = make([]byte, st.Count, max(st.Count, 64)), false
+		}
+		r.buf = r.buf[:st.Count]
+		r.source = st.Source
+		if r.req, err = c.w.comm.Irecv(r.buf, st.Source, st.Tag); err != nil {
+			r.req = nil
+			return 0, h, nil, false, fmt.Errorf("receiving from rank %d: %w", st.Source, err)
+		}
+	}
+	done, _, err := r.req.Test()
+	if err != nil {
+		r.req = nil
+		return 0, h, nil, false, fmt.Errorf("receiving from rank %d: %w", r.source, err)
+	}
+	if !done {
+		return 0, h, nil, false, nil
+	}
+	r.req = nil
+	c.stats.Messages++
+	c.stats.Received += int64(len(r.buf))
+	h, body, err = wire.ParseHeader(r.buf)
+	if err == nil && h.Epoch != c.w.epoch {
+		err = fmt.Errorf("message of call %d during call %d", h.Epoch, c.w.epoch)
+	}
+	if err != nil {
+		return 0, h, nil, false, fmt.Errorf("from rank %d: %w", r.source, err)
+	}
+	return r.source, h, body, true, nil
+}
+
+// burst is the number of messages taken in before lanes and requests are
+// looked at again.
+const burst = 16
+
+// gaveUp notices that this rank's context ended or that its executor failed,
+// once.
+func (c *coordinator) gaveUp() bool {
+	if c.ended != nil {
+		return false
+	}
+	if c.startErr != nil {
+		c.noExecutor(c.startErr)
+		return true
+	}
+	if c.ctl != nil {
+		select {
+		case <-c.ctl.Done():
+			var ee *lanes.ExecutorError
+			if err := c.ctl.Cause(); errors.As(err, &ee) {
+				c.noExecutor(err)
+				return true
+			}
+			c.ctl = nil // a lane ended with a Goexit of its item
+		default:
+		}
+	}
+	select {
+	case <-c.ctx.Done():
+		c.ended = c.fault(cancelFault(c.ctx))
+		return true
+	default:
+		return false
+	}
+}
+
+// noExecutor records that the lanes of this rank do not run.
+func (c *coordinator) noExecutor(err error) {
+	c.lost(err)
+	c.ended = c.fault(&fault{class: classRank, err: err, message: "the executor could not run its lanes: " + err.Error()})
+}
+
+// rest waits for something to happen.
+func (c *coordinator) rest(own farm.Local, item time.Duration) {
+	switch {
+	case own.Idle > 0 || own.Healthy == 0:
+		c.ladder.wait(hotStarving, idleNap)
+	case item > hotTime:
+		c.ladder.wait(hotLong, busyNap)
+	default:
+		c.ladder.wait(hotBusy, busyNap)
+	}
+}
+
+// hotTime is the time per item above which polling hot for the end of one would
+// cost more than it brings.
+const hotTime = 20 * time.Microsecond
+
+// release lets the lanes go after the loop has ended, in whatever way.
+func (c *coordinator) release(err error) {
+	if err != nil {
+		c.err = err
+		var b *BrokenError
+		var p *PreflightError
+		if !errors.As(err, &b) && !errors.As(err, &p) {
+			c.err = c.breakdown(err)
+		}
+		for _, s := range c.sends {
+			c.w.orphans = append(c.w.orphans, s.req, s.buf)
+		}
+		if c.recv.req != nil {
+			c.w.orphans = append(c.w.orphans, c.recv.req, c.recv.buf)
+		}
+		c.lower(-1)
+		c.q.Clip(0)
+	}
+	c.close()
+}
+
+// pace measures the time per item of a rank's lanes.
+type pace struct {
+	items int64
+	busy  time.Duration
+	item  time.Duration
+}
+
+// update takes in the lanes' progress, new measurements counting half.
+func (p *pace) update(items int64, busy time.Duration) {
+	if items == p.items {
+		return
+	}
+	now := max((busy-p.busy)/time.Duration(items-p.items), 1)
+	if p.item > 0 {
+		now = (now + p.item + 1) / 2
+	}
+	p.items, p.busy, p.item = items, busy, now
+}

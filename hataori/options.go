@@ -1,0 +1,140 @@
+package hataori
+
+import (
+	"errors"
+	"fmt"
+	"log/slog"
+	"time"
+
+	"github.com/hataori/hataori-go/lanes"
+)
+
+// Codec turns values into bytes and back, for [Options.Codec]. The methods are
+// called concurrently.
+type Codec interface {
+	// Name tells codecs apart: it must be the same on all ranks.
+	Name() string
+
+	// Append appends the encoding of *v to dst, v being a *T.
+	Append(dst []byte, v any) ([]byte, error)
+
+	// Decode sets *v, v being a *T that points to a zero value, from the whole
+	// of src, which it must not keep.
+	Decode(src []byte, v any) error
+}
+
+// Options of a collective call. The zero value is the default. Root, Batch,
+// Depth, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks;
+// the rest is each rank's own.
+type Options struct {
+	// Root is the rank that holds the items and gets the results. Default: 0.
+	Root int
+
+	// Batch is the number of items in one message. 0: chosen from what is
+	// left, the number of lanes and the measured time per item.
+	Batch int
+
+	// Depth bounds the batches of fixed size that a rank asks for before it
+	// runs dry. 0: chosen from the measured time per item, at most 8. 1: a
+	// rank asks only when a lane has nothing to do and nothing is in store.
+	Depth int
+
+	// MaxBytes ends a batch whose encoded items reach that many bytes; a
+	// larger item travels alone. 0: 1 MiB.
+	MaxBytes int
+
+	// Lanes is the number of lanes of [Pmap] on this rank; [PmapLanes] takes
+	// them from its executor. 0: GOMAXPROCS − 1, at least one, which leaves
+	// room for the coordinator. Negative: none, this rank only coordinates.
+	Lanes int
+
+	// Codec carries items and results. nil: see the package documentation.
+	Codec Codec
+
+	// ErrorCodec carries the errors of items. nil: they cross as text, but for
+	// a few of the standard library.
+	ErrorCodec ErrorCodec
+
+	// FirstSeen ends the call at the first failure seen, whatever its index,
+	// instead of waiting for items of lower index. Which error is returned
+	// then depends on timing; it is still the same on all ranks.
+	FirstSeen bool
+
+	// RoundTrip encodes and decodes every item and result on a world of one
+	// too, to find faults of a codec early.
+	RoundTrip bool
+
+	// PreflightTimeout is how long the call waits for all ranks to come to it.
+	// Then the ranks that came get a [*PreflightError] with [ErrAbsent] that
+	// names the others, and the world is broken. 0: for ever.
+	PreflightTimeout time.Duration
+
+	// Logger gets structured events of this rank. nil: none.
+	Logger *slog.Logger
+
+	// OnFatal, if not nil, is told when the world breaks, on the goroutine of
+	// the call, before it returns.
+	OnFatal func(err error)
+
+	// Stats, if not nil, is filled before the call returns: for all ranks at
+	// the root, for this rank elsewhere.
+	Stats *Stats
+}
+
+// Stats is what a call did.
+type Stats struct {
+	Items    int           // items evaluated
+	Elapsed  time.Duration // from the end of the preflight to the end of the work
+	Batches  int           // messages with items
+	Smallest int           // items in the smallest and largest of them
+	Largest  int
+	// Sizes counts batches by size: Sizes[k] those of 2^k ≤ items < 2^(k+1).
+	Sizes    []int
+	Messages int   // messages sent and received by this rank
+	Sent     int64 // bytes
+	Received int64
+	Moved    int // items taken back from a rank and given to another
+
+	Lanes []LaneStats // by rank, then lane
+}
+
+// LaneStats is what one lane did.
+type LaneStats struct {
+	Rank    int
+	Lane    lanes.Lane
+	Items   int           // items evaluated
+	Busy    time.Duration // time with an item, codec included
+	Longest time.Duration // longest item; items of a few µs are not timed one by one
+}
+
+// Utilization is the share of the lanes' time spent with items: Σ Busy divided
+// by Elapsed and the number of lanes, 0 without lanes.
+func (s *Stats) Utilization() float64 {
+	if len(s.Lanes) == 0 || s.Elapsed <= 0 {
+		return 0
+	}
+	var busy time.Duration
+	for _, l := range s.Lanes {
+		busy += l.Busy
+	}
+	return float64(busy) / float64(s.Elapsed) / float64(len(s.Lanes))
+}
+
+const defaultMaxBytes = 1 << 20
+
+// check returns every fault of the options.
+func (o *Options) check() error {
+	var errs []error
+	for _, f := range []struct {
+		name  string
+		value int
+	}{{"Batch", o.Batch}, {"Depth", o.Depth}, {"MaxBytes", o.MaxBytes}} {
+		if f.value < 0 {
+			errs = append(errs, fmt.Errorf("option %s is %d, must not be negative", f.name, f.value))
+		}
+	}
+	if o.PreflightTimeout < 0 {
+		errs = append(errs, fmt.Errorf("option PreflightTimeout is %v, must not be negative", o.PreflightTimeout))
+	}
+	return errors.Join(errs...)
+}

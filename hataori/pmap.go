@@ -1,0 +1,314 @@
+package hataori
+
+import (
+	"context"
+	"fmt"
+	"log/slog"
+	"reflect"
+	"runtime"
+	"time"
+
+	"github.com/hataori/hataori-go/hataori/internal/farm"
+	"github.com/hataori/hataori-go/lanes"
+)
+
+// Pmap is [PmapLanes] with plain lanes: Options.Lanes of them on this rank.
+func Pmap[T, U any](ctx context.Context, w *World, opts Options, items []T, f func(ctx context.Context, item T) (U, error)) ([]U, error) {
+	n := opts.Lanes
+	if n == 0 {
+		n = max(runtime.GOMAXPROCS(0)-1, 1)
+	}
+	var ex lanes.Executor[lanes.Lane]
+	if n > 0 {
+		ex = lanes.New(n)
+	}
+	var g func(context.Context, lanes.Lane, T) (U, error)
+	if f != nil {
+		g = func(ctx context.Context, _ lanes.Lane, item T) (U, error) { return f(ctx, item) }
+	}
+	return PmapLanes(ctx, w, ex, opts, items, g)
+}
+
+// PmapLanes returns f(items[0]), f(items[1]), …, evaluated by the lanes of all
+// ranks of the world. It is collective: every rank calls it with the same
+// options. Only the root passes items, and only the root gets results, in the
+// order of the items; the others pass nil and get nil. A nil executor is a rank
+// that only coordinates.
+//
+// The error is equal on every rank: of the lowest precedence number in
+//
+//  1. [*BrokenError]: the transport or the protocol failed, the world is broken
+//  2. [*PreflightError]: the call was refused before any item ran
+//  3. [*CancelError]: a context ended on some rank
+//  4. [*RankError]: a rank's lanes could not run, or no healthy lane was left
+//  5. [*ItemError]: items failed; that of the lowest index
+//
+// But for the first the world can be used again at once. ErrWorldBusy, ErrNested
+// and ErrClosed are this rank's own and returned at once.
+//
+// f gets a context that is valid until it returns, derived from this rank's ctx
+// and cancelled when the item is not needed any more. It must not keep the
+// item's memory if the codec is the caller's and aliases it. A panic or Goexit
+// in f fails the item.
+func PmapLanes[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], opts Options, items []T, f func(ctx context.Context, lane L, item T) (U, error)) ([]U, error) {
+	if err := w.begin(ctx); err != nil {
+		return nil, err
+	}
+	defer w.end()
+	p := &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f}
+	if isNil(ex) {
+		p.ex = nil
+	}
+	ag, err := p.preflight(p.terms(items))
+	if err != nil {
+		p.log(slog.LevelWarn, "refused", "err", err)
+		return nil, err
+	}
+	var results []U
+	if w.rank == opts.Root {
+		results = make([]U, len(items))
+	}
+	own, item, err := p.work(ag, items, results)
+	if err == nil {
+		err = p.settle(own, item)
+	}
+	if err != nil {
+		p.log(slog.LevelWarn, "ended early", "err", err)
+		return nil, err
+	}
+	return results, nil
+}
+
+// isNil also finds the typed nil that an unset variable of a concrete executor
+// type becomes.
+func isNil(v any) bool {
+	if v == nil {
+		return true
+	}
+	r := reflect.ValueOf(v)
+	return r.Kind() == reflect.Pointer && r.IsNil()
+}
+
+// pmap is one call of PmapLanes on one rank.
+type pmap[L, T, U any] struct {
+	*call
+	ctx context.Context
+	ex  lanes.Executor[L]
+	f   func(ctx context.Context, lane L, item T) (U, error)
+	in  *typed[T]
+	out *typed[U]
+}
+
+// terms checks what this rank brings and says it to the preflight.
+func (p *pmap[L, T, U]) terms(items []T) terms {
+	o, w := p.opts, p.w
+	t := terms{kind: "PmapLanes", cancelled: p.ctx.Err() != nil, items: -1}
+	if o.MaxBytes == 0 {
+		o.MaxBytes = defaultMaxBytes
+	}
+	if w.rank == o.Root {
+		t.items = int64(len(items))
+	}
+	var ready, inErr, outErr error
+	if p.ex != nil {
+		t.lanes = p.ex.Lanes()
+		if ready = p.ex.Ready(); ready == nil && t.lanes < 1 {
+			ready = lanes.ErrNoLanes
+		}
+	}
+	p.in, inErr = codecFor[T](o)
+	p.out, outErr = codecFor[U](o)
+	bad := o.check()
+	switch {
+	case bad != nil:
+		t.objection = p.object(ErrOptions, bad, "%v", bad)
+	case o.Root < 0 || o.Root >= w.size:
+		t.objection = p.object(ErrRootRange, nil, "Options.Root is %d, the world has ranks 0 to %d", o.Root, w.size-1)
+	case w.rank != o.Root && len(items) > 0:
+		t.objection = p.object(ErrItemsOffRoot, nil, "%d items passed, pass nil on all ranks but the root, %d", len(items), o.Root)
+	case t.items > MaxItems:
+		t.objection = p.object(ErrOptions, nil, "%d items, at most %d are possible", t.items, int64(MaxItems))
+	case p.f == nil:
+		t.objection = p.object(ErrNilFunc, nil, "pass the function on every rank")
+	case ready != nil:
+		t.objection = p.object(ErrNotReady, ready, "%v", ready)
+	case inErr != nil:
+		t.objection = p.object(ErrType, inErr, "items: %v", inErr)
+	case outErr != nil:
+		t.objection = p.object(ErrType, outErr, "results: %v", outErr)
+	}
+	codec := ""
+	if p.in != nil && p.out != nil {
+		codec = p.in.Name + " → " + p.out.Name
+	}
+	t.fields = []field{
+		{"types", typeName[T]() + " → " + typeName[U]()},
+		{"codec", codec},
+		{"Options.Root", fmt.Sprint(o.Root)},
+		{"Options.Batch", fmt.Sprint(o.Batch)},
+		{"options", fmt.Sprintf("Depth %d, FirstSeen %v, RoundTrip %v, MaxBytes %d, ErrorCodec %T",
+			o.Depth, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.ErrorCodec)},
+	}
+	return t
+}
+
+func typeName[T any]() string {
+	t := reflect.TypeFor[T]()
+	if t.PkgPath() != "" {
+		return t.PkgPath() + "." + t.Name()
+	}
+	return t.String()
+}
+
+// work does what the preflight agreed on and returns what ended it early: own
+// if it was this rank, and the lowest failure that it knows of.
+func (p *pmap[L, T, U]) work(ag agreed, items []T, results []U) (own, item *fault, err error) {
+	root := p.w.rank == p.opts.Root
+	start := time.Now()
+	switch {
+	case p.ctx.Err() != nil:
+		own = p.fault(cancelFault(p.ctx))
+		fallthrough
+	case ag.cancelled:
+		// The ranks whose context has ended say so at the end.
+	case ag.items == 0:
+	case ag.lanes == 0:
+		if root {
+			own = p.object(ErrNoLanes, nil, "%d items, and the executor is nil on all ranks", ag.items)
+		}
+	case p.w.size == 1:
+		return p.alone(items, results)
+	case root:
+		return p.lead(ag, items, results, start)
+	default:
+		return p.serve(start)
+	}
+	if p.opts.Stats != nil {
+		*p.opts.Stats = Stats{Elapsed: time.Since(start)}
+	}
+	return own, nil, nil
+}
+
+func (p *pmap[L, T, U]) newJob(owner bool) *job[L, T, U] {
+	n := 0
+	if p.ex != nil {
+		n = p.ex.Lanes()
+	}
+	ctx := p.ctx
+	if !p.w.comm.AnyThread() {
+		ctx = context.WithValue(ctx, inItem{}, true)
+	}
+	j := &job[L, T, U]{crew: newCrew(ctx, n, owner, p.opts), ex: p.ex, f: p.f, in: p.in, out: p.out, rt: p.opts.RoundTrip && p.w.size == 1}
+	j.rank, j.host = p.w.rank, p.w.host
+	return j
+}
+
+// alone evaluates all items on a world of one.
+func (p *pmap[L, T, U]) alone(items []T, results []U) (own, item *fault, err error) {
+	j := p.newJob(true)
+	j.src, j.dst = sliceSource[T](items), sliceSink[U](results)
+	start := time.Now()
+	end, err := j.runLocal(int64(len(items)))
+	if err != nil {
+		own = p.fault(&fault{class: classRank, err: err, message: "the executor could not run its lanes: " + err.Error()})
+	} else if end != nil && end.class != classItem {
+		own = end
+	}
+	if s := p.opts.Stats; s != nil {
+		*s = Stats{Elapsed: time.Since(start), Lanes: j.stats()}
+		for _, l := range s.Lanes {
+			s.Items += l.Items
+		}
+	}
+	return own, j.failure(), nil
+}
+
+func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordinator {
+	p.ladder.reset()
+	return coordinator{call: p.call, crew: j.crew, start: start}
+}
+
+// lead is the part of the root.
+func (p *pmap[L, T, U]) lead(ag agreed, items []T, results []U, start time.Time) (own, item *fault, err error) {
+	j := p.newJob(true)
+	j.src, j.dst = sliceSource[T](items), sliceSink[U](results)
+	j.q.Push(farm.Range{End: ag.items}, false, nil)
+	r := &rootLoop{
+		coordinator: p.newCoordinator(j, start),
+		cargo:       &packer[T, U]{src: j.src, dst: j.dst, in: p.in, out: p.out, w: p.w},
+		byRank:      make([][]LaneStats, p.w.size),
+		max:         p.opts.MaxBytes,
+		m: farm.NewRoot(&j.q, farm.Options{Me: p.w.rank, Size: p.w.size, Batch: int64(p.opts.Batch),
+			Lanes: ag.lanes, FirstSeen: p.opts.FirstSeen}),
+	}
+	p.drive(j, &r.coordinator, r.run)
+	if r.err != nil {
+		return nil, nil, r.err
+	}
+	if r.m.NoLanes() && r.ended == nil {
+		r.ended = p.leftOver(j.crew)
+	}
+	r.finish(time.Since(start))
+	if p.opts.Stats != nil {
+		*p.opts.Stats = r.coordinator.stats
+	}
+	return r.ended, j.failure(), nil
+}
+
+// leftOver is the end of a call in which no healthy lane was left. The ranks
+// that know a cause go before those that do not.
+func (p *pmap[L, T, U]) leftOver(c *crew) *fault {
+	f := p.fault(noHealthyLane(c.sick))
+	if c.sick == nil {
+		f.index = 1
+	}
+	return f
+}
+
+// serve is the part of the other ranks.
+func (p *pmap[L, T, U]) serve(start time.Time) (own, item *fault, err error) {
+	j := p.newJob(false)
+	l := &workerLoop{
+		coordinator: p.newCoordinator(j, start),
+		root:        p.opts.Root,
+		size:        p.in.Size,
+		spare:       make([][]byte, len(j.lanes)),
+		m:           farm.NewWorker(&j.q, int64(p.opts.Batch), p.opts.Depth),
+	}
+	p.drive(j, &l.coordinator, l.run)
+	if l.err != nil {
+		return nil, nil, l.err
+	}
+	if l.noLanes && l.ended == nil && j.sick != nil {
+		l.ended = p.leftOver(j.crew)
+	}
+	if s := p.opts.Stats; s != nil {
+		*s = l.coordinator.stats
+		s.Elapsed, s.Lanes = time.Since(start), j.stats()
+		for _, lane := range s.Lanes {
+			s.Items += lane.Items
+		}
+	}
+	return l.ended, j.failure(), nil
+}
+
+// drive runs the loop beside the lanes, or alone if there are none or if they
+// cannot run: the other ranks wait for this one in any case.
+func (p *pmap[L, T, U]) drive(j *job[L, T, U], c *coordinator, loop lanes.Coordinator) {
+	if p.ex == nil {
+		_ = loop(nil) // returns nil; what ended it is in the coordinator
+		return
+	}
+	ran := false
+	err := runLanes(p.ex, j.crew, j.body, func(ctl *lanes.Control) error {
+		ran = true
+		return loop(ctl)
+	})
+	switch {
+	case !ran:
+		c.startErr = err
+		_ = loop(nil)
+	case err != nil && c.ended == nil && c.err == nil:
+		c.noExecutor(err)
+	}
+}
