@@ -1,0 +1,355 @@
+package cpu
+
+import (
+	"errors"
+	"fmt"
+	"runtime/debug"
+	"sync"
+	"sync/atomic"
+	"unique"
+	"unsafe"
+
+	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/native"
+)
+
+// Options configure an engine. The zero value is the default; the struct is
+// copied.
+type Options struct {
+	// Provider supplies matrix products. nil means engine/native's, which
+	// also computes the products too small to be worth another's call.
+	Provider engine.Provider
+
+	// Native limits the instruction set of the engine's own kernels; zero is
+	// the best that the processor has.
+	Native native.Options
+
+	// Plans is the plan cache, which engines may share. nil means one of the
+	// engine's own, with engine.DefaultPlans entries.
+	Plans *engine.PlanCache
+
+	// FixedTiles cuts products into panels by shape alone, so that bits do
+	// not depend on the width whatever the provider. It costs some speed
+	// with providers that are not split-invariant.
+	FixedTiles bool
+
+	// KeepBytes is how many bytes of released tensors are kept for later
+	// ones. 0 means 512 MiB, negative none.
+	KeepBytes int64
+
+	// MaxBytes limits the bytes of the engine's live tensors: Alloc returns
+	// an *engine.MemoryError above it. 0 means no limit.
+	MaxBytes int64
+}
+
+const (
+	defaultKeep      = 512 << 20
+	extensionEntries = 128
+)
+
+// Engine is the CPU engine. Make it with Serial or New.
+type Engine struct {
+	pool     *Pool
+	target   engine.Target
+	id       unique.Handle[engine.Target]
+	opts     Options
+	provider engine.Provider
+	native   *native.Provider
+	binder   engine.Binder
+	frame    engine.Frame
+	broken   atomic.Pointer[engine.BrokenError]
+	buffers  buffers
+
+	mu         sync.Mutex
+	extensions map[string]*engine.ExtensionCache
+
+	// What follows belongs to whoever is admitted.
+	pass    pass
+	workers []products
+	run     run
+	scratch []byte
+}
+
+var _ engine.Execution = (*Engine)(nil)
+
+// products are one worker's: of the provider, of the engine's own kernels, and
+// of integers.
+type products struct {
+	provider, native engine.Products
+	gemm             engine.Gemm
+	_                [64]byte
+}
+
+// Serial returns an engine of width 1. It runs on the calling goroutine and
+// is safe inside any pool.
+func Serial(opts Options) (*Engine, error) {
+	pool, err := NewPool(PoolOptions{Workers: 1})
+	if err != nil {
+		return nil, err
+	}
+	return New(pool, opts)
+}
+
+// New returns an engine over pool, which it owns from then on: Close ends the
+// pool. A pool that backs an engine already is refused with ErrPoolTaken, a
+// closed one with ErrPoolClosed.
+func New(pool *Pool, opts Options) (*Engine, error) {
+	if pool == nil {
+		return nil, errors.New("cpu: New without a pool: build one with NewPool, or use Serial")
+	}
+	if opts.MaxBytes < 0 {
+		return nil, fmt.Errorf("cpu: Options.MaxBytes is %d: give a limit in bytes, or 0 for none", opts.MaxBytes)
+	}
+	if pool.closed.Load() {
+		return nil, ErrPoolClosed
+	}
+	if !pool.taken.CompareAndSwap(false, true) {
+		return nil, ErrPoolTaken
+	}
+	e := &Engine{pool: pool, opts: opts, provider: opts.Provider, native: native.New(opts.Native),
+		extensions: make(map[string]*engine.ExtensionCache), workers: make([]products, pool.width)}
+	if e.provider == nil {
+		e.provider = e.native
+	}
+	if e.opts.Plans == nil {
+		e.opts.Plans = engine.NewPlanCache(0)
+	}
+	if e.opts.KeepBytes == 0 {
+		e.opts.KeepBytes = defaultKeep
+	}
+	for w := range e.workers {
+		e.workers[w].provider, e.workers[w].native = e.provider.Open(), e.native.Open()
+	}
+	e.target = engine.Target{Kind: "cpu", Width: pool.width, Provider: e.provider.Name(), Detail: e.detail()}
+	e.id = unique.Make(e.target)
+	e.binder = e.bind
+	e.pass.e, e.run.e = e, e
+	e.buffers.keep, e.buffers.limit = e.opts.KeepBytes, e.opts.MaxBytes
+	return e, nil
+}
+
+// detail names all that kernels bound for one engine must share with another.
+func (e *Engine) detail() string {
+	d := e.provider.Kernel()
+	if own := e.native.Kernel(); e.provider.Name() != e.native.Name() {
+		d += " with native " + own
+	}
+	if e.opts.FixedTiles {
+		d += ", fixed tiles"
+	}
+	return d
+}
+
+// Target implements engine.Execution.
+func (e *Engine) Target() engine.Target { return e.target }
+
+// Width is the number of workers that one operation may use.
+func (e *Engine) Width() int { return e.pool.width }
+
+// Plans is the engine's plan cache.
+func (e *Engine) Plans() *engine.PlanCache { return e.opts.Plans }
+
+// Supports implements engine.Engine.
+func (e *Engine) Supports(op engine.Op, in []engine.Spec) error {
+	_, err := e.Bind(op, in, nil)
+	return err
+}
+
+// Bind implements engine.Engine.
+func (e *Engine) Bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error) {
+	return e.opts.Plans.Bind(e.id, op, in, out, e.binder)
+}
+
+// Frame implements engine.Engine.
+func (e *Engine) Frame() *engine.Frame { return &e.frame }
+
+// Err implements engine.Execution.
+func (e *Engine) Err() error {
+	if b := e.broken.Load(); b != nil {
+		return b
+	}
+	if e.pool.closed.Load() {
+		return engine.ErrClosed
+	}
+	return nil
+}
+
+// admit makes the caller the engine's only one.
+func (e *Engine) admit() error {
+	if !e.pool.busy.CompareAndSwap(false, true) {
+		return e.pool.refusal()
+	}
+	if err := e.Err(); err != nil {
+		e.pool.busy.Store(false)
+		return err
+	}
+	return nil
+}
+
+// Run implements engine.Engine.
+func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) error {
+	if err := e.admit(); err != nil {
+		return err
+	}
+	err := e.admitted(k, out, in)
+	e.pool.busy.Store(false)
+	return err
+}
+
+// Begin implements engine.Execution.
+func (e *Engine) Begin() (engine.Pass, error) {
+	if err := e.admit(); err != nil {
+		return nil, err
+	}
+	e.pass.open.Store(true)
+	return &e.pass, nil
+}
+
+// pass is the engine's one engine.Pass.
+type pass struct {
+	e    *Engine
+	open atomic.Bool
+}
+
+// Run implements engine.Pass.
+func (p *pass) Run(k engine.Kernel, out, in []*engine.Tensor) error {
+	if err := p.e.Err(); err != nil {
+		return err
+	}
+	if !p.open.Load() {
+		return fmt.Errorf("%w: the pass has ended", engine.ErrBusy)
+	}
+	return p.e.admitted(k, out, in)
+}
+
+// End implements engine.Pass.
+func (p *pass) End() {
+	if p.open.CompareAndSwap(true, false) {
+		p.e.pool.busy.Store(false)
+	}
+}
+
+// admitted checks the arguments and executes; the caller is admitted.
+func (e *Engine) admitted(k engine.Kernel, out, in []*engine.Tensor) error {
+	ck, ok := k.(*kernel)
+	if !ok || ck.id != e.id {
+		return engine.ErrForeignKernel
+	}
+	if err := ck.Check(out, in); err != nil {
+		return err
+	}
+	return e.execute(ck, out, in)
+}
+
+func (e *Engine) execute(k *kernel, out, in []*engine.Tensor) (err error) {
+	done := false
+	defer func() {
+		if !done {
+			err = e.fail(k, recover())
+		}
+	}()
+	err = e.run.kernel(k, out, in)
+	done = true
+	return err
+}
+
+// fail breaks the engine after a panic v, or a Goexit if v is nil.
+func (e *Engine) fail(k *kernel, v any) error {
+	b := &engine.BrokenError{Op: k.Op().Name(), Value: v, Stack: debug.Stack()}
+	if p, ok := v.(*Panic); ok {
+		b.Value, b.Stack = p.Value, p.Stack
+	}
+	if v == nil { // the caller's goroutine is exiting: Run will not end the admission
+		b.Value = ErrGoexit
+		defer func() {
+			if !e.pass.open.Load() {
+				e.pool.busy.Store(false)
+			}
+		}()
+	}
+	e.broken.Store(b)
+	e.run.clear()
+	return b
+}
+
+// scratchFor returns n bytes of scratch, aligned to 64.
+func (e *Engine) scratchFor(n int) []byte {
+	if len(e.scratch) < n {
+		e.scratch = engine.AlignedBytes(n)
+	}
+	return e.scratch[:n]
+}
+
+// Alloc implements engine.Execution. Elements are not initialised.
+func (e *Engine) Alloc(spec engine.Spec) (*engine.Tensor, error) {
+	if err := e.Err(); err != nil {
+		return nil, err
+	}
+	if err := spec.Validate("Alloc", engine.NoOperand); err != nil {
+		return nil, err
+	}
+	if spec.Domain != e.target.Domain {
+		return nil, &engine.DomainError{Op: "Alloc", Operand: engine.NoOperand, Got: spec.Domain, Want: e.target.Domain}
+	}
+	if spec = spec.Canonical(); !spec.IsCompact() {
+		return nil, &engine.ShapeError{Op: "Alloc", Operand: engine.NoOperand, Axis: engine.NoAxis,
+			Reason: "a spec with strides: allocate compact and view it"}
+	}
+	b, err := e.buffers.get(spec.Bytes())
+	if err != nil {
+		return nil, err
+	}
+	return engine.NewTensor(spec, 0, engine.NewHostBuffer(unsafe.Pointer(unsafe.SliceData(b)), len(b), e))
+}
+
+// Release implements engine.Execution.
+func (e *Engine) Release(t *engine.Tensor) error {
+	b, err := engine.TakeBack(t, e)
+	if b != nil {
+		e.buffers.put(unsafe.Slice((*byte)(b.Host()), b.Bytes()))
+	}
+	return err
+}
+
+// CopyIn implements engine.Execution.
+func (e *Engine) CopyIn(dst, src *engine.Tensor) error { return engine.CopyInto(e, dst, src) }
+
+// CopyOut implements engine.Execution.
+func (e *Engine) CopyOut(dst, src *engine.Tensor) error { return engine.CopyInto(e, dst, src) }
+
+// Extension implements engine.Execution.
+func (e *Engine) Extension(family string) *engine.ExtensionCache {
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	c := e.extensions[family]
+	if c == nil {
+		c = engine.NewExtensionCache(extensionEntries)
+		e.extensions[family] = c
+	}
+	return c
+}
+
+// WarmUp implements engine.Execution: nothing is deferred.
+func (e *Engine) WarmUp() error { return e.Err() }
+
+// Synchronize implements engine.Execution: nothing is queued.
+func (e *Engine) Synchronize() error { return nil }
+
+// Close implements engine.Execution. It ends and joins the pool's threads.
+func (e *Engine) Close() error {
+	if e.pool.closed.Load() {
+		return nil
+	}
+	if !e.pool.busy.CompareAndSwap(false, true) {
+		return e.pool.refusal()
+	}
+	e.pool.stop()
+	e.pool.busy.Store(false)
+	e.mu.Lock()
+	defer e.mu.Unlock()
+	for _, c := range e.extensions {
+		c.Clear()
+	}
+	e.buffers.drop()
+	return nil
+}

@@ -1,0 +1,237 @@
+package cpu
+
+import (
+	"unsafe"
+
+	"github.com/hataori/hataori-go/engine"
+)
+
+// gemmProvider says whose products a step uses.
+type gemmProvider struct {
+	kind providerKind
+	p    engine.Provider // nil for integers
+}
+
+type providerKind uint8
+
+const (
+	chosen providerKind = iota // Options.Provider
+	own                        // engine/native
+	plain                      // loops, for integers
+)
+
+// smallProduct is the number of multiplications below which the engine's own
+// kernels beat a call into a library.
+const smallProduct = 4096
+
+// providerFor chooses by dtype and size alone.
+func (b *binder) providerFor(d engine.DType, c *contraction) gemmProvider {
+	switch e := b.e; {
+	case !d.IsFloat():
+		return gemmProvider{kind: plain}
+	case e.provider.Name() == e.native.Name():
+		return gemmProvider{chosen, e.provider}
+	case !e.provider.Supports(d) || c.sizeM*c.sizeN*c.sizeK < smallProduct:
+		return gemmProvider{own, e.native}
+	}
+	return gemmProvider{chosen, b.e.provider}
+}
+
+func (p gemmProvider) fit(g *engine.Gemm) engine.Misfit {
+	if p.kind == plain {
+		return 0
+	}
+	return p.p.Fit(g)
+}
+
+func (p gemmProvider) products(w *products) engine.Products {
+	switch p.kind {
+	case chosen:
+		return w.provider
+	case own:
+		return w.native
+	}
+	return plainProducts{}
+}
+
+// gemmStep is the step of a contraction's products. Members of the batch are
+// numbered 0 … units−1; each may be cut into panels of rows or columns.
+type gemmStep struct {
+	provider gemmProvider
+	g        engine.Gemm // with Batch and batch strides of the run dimension
+	outer    []dim       // the other batch dimensions
+	size     int
+	slots    [operands]int
+	units    int
+	panels   int // per unit; above 1 only when every unit is a part or more
+	panel    int // rows or columns of a panel
+	byRows   bool
+	cut      int
+}
+
+func newGemmStep(b *binder, c *contraction, ops [operands]operand, g engine.Gemm, p gemmProvider) *gemmStep {
+	s := &gemmStep{provider: p, g: g, size: g.DType.Size(), panels: 1,
+		slots: [operands]int{ops[opC].slot, ops[opA].slot, ops[opB].slot}}
+	dims := make([]dim, len(c.batch))
+	for i, d := range c.batch {
+		dims[i] = dim{d.n, [operands]int{ops[opC].batch[i], ops[opA].batch[i], ops[opB].batch[i]}}
+	}
+	sortBy(dims, opC)
+	dims = fuse(dims)
+	run := dim{n: 1}
+	if len(dims) > 0 { // the longest dimension is the provider's loop
+		long := 0
+		for i, d := range dims {
+			if d.n > dims[long].n {
+				long = i
+			}
+		}
+		run = dims[long]
+		s.outer = append(append([]dim{}, dims[:long]...), dims[long+1:]...)
+	}
+	s.g.Batch, s.g.C.Batch, s.g.A.Batch, s.g.B.Batch = run.n, run.s[opC], run.s[opA], run.s[opB]
+	s.units = run.n * product(s.outer)
+	s.split(b)
+	return s
+}
+
+// split decides how the products are shared out.
+func (s *gemmStep) split(b *binder) {
+	g := &s.g
+	flops := 2 * float64(g.M) * float64(g.N) * float64(g.K)
+	if g.DType.IsComplex() {
+		flops *= 4
+	}
+	moved := float64(s.size) * (float64(g.M)*float64(g.K) + float64(g.K)*float64(g.N) + float64(g.M)*float64(g.N))
+	invariant := s.provider.kind == plain || s.provider.p.SplitInvariant()
+	fixed := b.e.opts.FixedTiles && !invariant
+	s.cut = pieces(s.units, b.width, flops*float64(s.units), moved*float64(s.units))
+	if !fixed && (b.width == 1 || !pays(flops*float64(s.units), moved*float64(s.units)) || s.units >= 2*b.width) {
+		return
+	}
+	tile := [2]int{1, 1}
+	if s.provider.kind != plain {
+		tile[0], tile[1] = s.provider.p.Tile(g.DType)
+	}
+	s.byRows = g.M >= g.N
+	long, t := g.M, tile[0]
+	if !s.byRows {
+		long, t = g.N, tile[1]
+	}
+	switch {
+	case fixed:
+		s.panel = max(fixedPanel/t, 1) * t
+	case invariant:
+		s.panel = roundUp((long+2*b.width-1)/(2*b.width), t)
+	default:
+		s.panel = roundUp((long+b.width-1)/b.width, t)
+	}
+	s.panels = (long + s.panel - 1) / s.panel
+	s.cut = 1
+	if pays(flops*float64(s.units), moved*float64(s.units)) {
+		s.cut = s.units * s.panels
+	}
+}
+
+// fixedPanel is about how many rows or columns a panel has under FixedTiles.
+const fixedPanel = 192
+
+func roundUp(n, step int) int { return (n + step - 1) / step * step }
+
+func (s *gemmStep) parts() int { return s.cut }
+
+func (s *gemmStep) run(r *run, w, part int) {
+	lo, hi := share(s.units*s.panels, s.cut, part)
+	me := &r.e.workers[w]
+	p := s.provider.products(me)
+	g := &me.gemm
+	if s.panels == 1 {
+		for lo < hi {
+			first := lo % s.g.Batch
+			n := min(hi-lo, s.g.Batch-first)
+			s.unit(r, g, lo)
+			g.Batch = n
+			p.Gemm(g)
+			lo += n
+		}
+	} else {
+		for ; lo < hi; lo++ {
+			s.unit(r, g, lo/s.panels)
+			g.Batch = 1
+			s.cutPanel(g, lo%s.panels*s.panel)
+			p.Gemm(g)
+		}
+	}
+	g.A.P, g.B.P, g.C.P = nil, nil, nil
+}
+
+// unit sets g to the products from the given member of the batch on.
+func (s *gemmStep) unit(r *run, g *engine.Gemm, unit int) {
+	*g = s.g
+	run, rest := unit%s.g.Batch, unit/s.g.Batch
+	at := [operands]int{opC: run * s.g.C.Batch, opA: run * s.g.A.Batch, opB: run * s.g.B.Batch}
+	for i := len(s.outer) - 1; i >= 0; i-- {
+		d := &s.outer[i]
+		x := rest % d.n
+		rest /= d.n
+		for o := range operands {
+			at[o] += x * d.s[o]
+		}
+	}
+	g.C.P = unsafe.Add(r.base[s.slots[opC]], at[opC]*s.size)
+	if s.g.K > 0 {
+		g.A.P = unsafe.Add(r.base[s.slots[opA]], at[opA]*s.size)
+		g.B.P = unsafe.Add(r.base[s.slots[opB]], at[opB]*s.size)
+	}
+}
+
+// cutPanel reduces g to the panel that begins at row or column first.
+func (s *gemmStep) cutPanel(g *engine.Gemm, first int) {
+	if s.byRows {
+		g.M = min(s.panel, g.M-first)
+		g.C.P = unsafe.Add(g.C.P, first*g.C.Row*s.size)
+		if g.K > 0 {
+			g.A.P = unsafe.Add(g.A.P, first*g.A.Row*s.size)
+		}
+		return
+	}
+	g.N = min(s.panel, g.N-first)
+	g.C.P = unsafe.Add(g.C.P, first*g.C.Col*s.size)
+	if g.K > 0 {
+		g.B.P = unsafe.Add(g.B.P, first*g.B.Col*s.size)
+	}
+}
+
+// plainProducts computes integer products by the definition.
+type plainProducts struct{}
+
+// Gemm implements engine.Products.
+func (plainProducts) Gemm(g *engine.Gemm) {
+	if g.DType == engine.Int32 {
+		plainGemm[int32](g)
+		return
+	}
+	plainGemm[int64](g)
+}
+
+func plainGemm[T int32 | int64](g *engine.Gemm) {
+	alpha, beta := T(real(g.Alpha)), T(real(g.Beta))
+	at := func(m *engine.Matrix, b, i, j int) *T {
+		return (*T)(unsafe.Add(m.P, (b*m.Batch+i*m.Row+j*m.Col)*int(unsafe.Sizeof(T(0)))))
+	}
+	for b := range g.Batch {
+		for i := range g.M {
+			for j := range g.N {
+				var sum T
+				for k := range g.K {
+					sum += *at(&g.A, b, i, k) * *at(&g.B, b, k, j)
+				}
+				c := at(&g.C, b, i, j)
+				if sum *= alpha; beta != 0 {
+					sum += beta * *c
+				}
+				*c = sum
+			}
+		}
+	}
+}

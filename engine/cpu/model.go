@@ -1,0 +1,26 @@
+package cpu
+
+// The work model: what an operation takes on one worker, judged by shapes alone.
+// The rates are those of a current core; only the order of magnitude matters.
+const (
+	flopsPerNs = 16.0
+	bytesPerNs = 8.0
+	worthNs    = 40_000 // waking threads and gathering them costs some 5 to 20 µs
+)
+
+// pays says whether more than one worker pays for work of so many arithmetic
+// operations and bytes of memory read and written.
+func pays(flops, bytes float64) bool {
+	return max(flops/flopsPerNs, bytes/bytesPerNs) >= worthNs
+}
+
+// pieces is how many parts a step of n items is cut into on width workers.
+func pieces(n, width int, flops, bytes float64) int {
+	if n == 0 {
+		return 0
+	}
+	if width == 1 || !pays(flops, bytes) {
+		return 1
+	}
+	return min(n, 4*width)
+}

@@ -1,0 +1,137 @@
+package cpu
+
+import (
+	"unique"
+	"unsafe"
+
+	"github.com/hataori/hataori-go/engine"
+)
+
+// kernel is an operation bound to specs for this kind of engine: steps over
+// slots. Slots are the inputs, then the outputs, then pieces of scratch.
+type kernel struct {
+	engine.Binding
+	id      unique.Handle[engine.Target]
+	steps   []step
+	pieces  []int // offset of each piece of scratch
+	scratch int   // bytes
+	host    engine.HostKernel
+}
+
+// Workspace implements engine.Kernel.
+func (k *kernel) Workspace() int { return k.scratch }
+
+// step is a part of a kernel's work: parts that may run at the same time, each
+// on one worker. How it is cut depends on specs alone. Immutable.
+type step interface {
+	parts() int
+	run(r *run, w, part int)
+}
+
+// run is the state of the run going on. It lives in the engine.
+type run struct {
+	e    *Engine
+	base []unsafe.Pointer // per slot: the element at the tensor's offset
+	step step
+	host lease
+}
+
+func (r *run) kernel(k *kernel, out, in []*engine.Tensor) error {
+	scratch := r.e.scratchFor(k.scratch)
+	if k.host != nil {
+		return r.hosted(k, out, in, scratch)
+	}
+	r.base = r.base[:0]
+	for _, t := range in {
+		r.base = append(r.base, t.HostPointer())
+	}
+	for _, t := range out {
+		r.base = append(r.base, t.HostPointer())
+	}
+	for _, off := range k.pieces {
+		r.base = append(r.base, unsafe.Pointer(&scratch[off]))
+	}
+	for _, s := range k.steps {
+		n := s.parts()
+		if n > 1 && r.e.pool.width > 1 {
+			r.step = s
+			r.e.pool.run(r, n)
+			continue
+		}
+		for part := range n {
+			s.run(r, 0, part)
+		}
+	}
+	r.clear()
+	return nil
+}
+
+// part implements job.
+func (r *run) part(w, part int) { r.step.run(r, w, part) }
+
+// clear lets go of the tensors' memory.
+func (r *run) clear() {
+	clear(r.base)
+	r.step = nil
+	r.host = lease{}
+}
+
+// lease implements engine.Lease and the job of its For.
+type lease struct {
+	r       *run
+	scratch []byte
+	width   int
+	n, cut  int
+	body    func(worker, lo, hi int)
+}
+
+func (r *run) hosted(k *kernel, out, in []*engine.Tensor, scratch []byte) error {
+	width := 1
+	if w := k.host.Work(); pays(w.Flops, w.Bytes) {
+		width = r.e.pool.width
+	}
+	r.host = lease{r: r, scratch: scratch, width: width}
+	err := k.host.RunHost(&r.host, out, in)
+	r.clear()
+	return err
+}
+
+// Width implements engine.Lease.
+func (l *lease) Width() int { return l.width }
+
+// Scratch implements engine.Lease.
+func (l *lease) Scratch() []byte { return l.scratch }
+
+// Products implements engine.Lease.
+func (l *lease) Products(worker int) engine.Products { return l.r.e.workers[worker].provider }
+
+// For implements engine.Lease.
+func (l *lease) For(n int, body func(worker, lo, hi int)) {
+	if n <= 0 {
+		return
+	}
+	if l.width == 1 || n == 1 {
+		body(0, 0, n)
+		return
+	}
+	l.n, l.cut, l.body = n, min(n, 4*l.width), body
+	l.r.e.pool.run(l, l.cut)
+	l.body = nil
+}
+
+// part implements job.
+func (l *lease) part(w, part int) {
+	lo, hi := share(l.n, l.cut, part)
+	l.body(w, lo, hi)
+}
+
+// share is the part-th of parts nearly equal pieces of [0, n).
+func share(n, parts, part int) (lo, hi int) {
+	q, rest := n/parts, n%parts
+	lo = part*q + min(part, rest)
+	hi = lo + q
+	if part < rest {
+		hi++
+	}
+	return lo, hi
+}
