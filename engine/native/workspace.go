@@ -7,16 +7,18 @@ import "unsafe"
 type Workspace struct {
 	tile           tile
 	a, b, pad, out []complex128 // of the strictest alignment
+	sums           []complex128
 }
 
 // Bytes is what the workspace has grown to.
 func (w *Workspace) Bytes() int {
-	return 16 * (cap(w.a) + cap(w.b) + cap(w.pad) + cap(w.out))
+	return 16 * (cap(w.a) + cap(w.b) + cap(w.pad) + cap(w.out) + cap(w.sums))
 }
 
 // scratch returns n ≥ 1 elements of undefined value in *s, grown if need be.
-func scratch[T Number](s *[]complex128, n int) []T {
-	size := sizeOf[T]()
+func scratch[T numeric](s *[]complex128, n int) []T {
+	var z T
+	size := int(unsafe.Sizeof(z))
 	words := (n*size + 15) / 16
 	if cap(*s) < words {
 		*s = make([]complex128, words)

@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package native
+
+import "github.com/hataori/hataori-go/engine"
+
+func rows(d engine.DType) rowsOf { return portableRows(d) }
