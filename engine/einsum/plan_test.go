@@ -3,6 +3,7 @@ package einsum
 import (
 	"errors"
 	"math"
+	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
@@ -198,5 +199,92 @@ func TestGreedyFindsTheCheapChainOrder(t *testing.T) {
 	again, _ := Greedy(s, shapes, GreedyOptions{})
 	if !slices.Equal(path, again) {
 		t.Errorf("two calls gave %v and %v", path, again)
+	}
+}
+
+// chainOptimum is the least number of multiply-adds of a product of matrices,
+// by the textbook's dynamic programme.
+func chainOptimum(sizes []int) float64 {
+	n := len(sizes) - 1
+	cost := make([][]float64, n)
+	for i := range cost {
+		cost[i] = make([]float64, n)
+	}
+	for length := 2; length <= n; length++ {
+		for i := 0; i+length <= n; i++ {
+			j := i + length - 1
+			cost[i][j] = math.Inf(1)
+			for k := i; k < j; k++ {
+				c := cost[i][k] + cost[k+1][j] + float64(sizes[i]*sizes[k+1]*sizes[j+1])
+				cost[i][j] = min(cost[i][j], c)
+			}
+		}
+	}
+	return cost[0][n-1]
+}
+
+func TestGreedyAgainstTheOptimumOfChains(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 5))
+	for range 20 {
+		sizes := make([]int, 13)
+		for i := range sizes {
+			sizes[i] = 2 + rng.IntN(60)
+		}
+		inputs, shapes := make([][]Label, 12), make([][]int, 12)
+		for k := range inputs {
+			inputs[k], shapes[k] = []Label{Label(k), Label(k + 1)}, sizes[k:k+2]
+		}
+		s, err := NewSubscripts(inputs, []Label{0, 12})
+		if err != nil {
+			t.Fatal(err)
+		}
+		path, err := Greedy(s, shapes, GreedyOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPlan(s, shapes, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		fromLeft := 0.0
+		for k := 1; k < 12; k++ {
+			fromLeft += float64(sizes[0] * sizes[k] * sizes[k+1])
+		}
+		got, least := p.Cost().Operations, chainOptimum(sizes)
+		if got < least || got > 4*least || got > fromLeft {
+			t.Errorf("%v costs %g; from left to right %g, the optimum is %g", sizes, got, fromLeft, least)
+		}
+	}
+}
+
+// Chains, their transposes and batched products lie so that each product is one
+// of matrices as they are.
+func TestLayoutNeedsNoCopies(t *testing.T) {
+	for _, c := range []struct {
+		text   string
+		path   Path
+		shapes [][]int
+	}{
+		{"ij,jk->ik", Path{{0, 1}}, [][]int{{2, 3}, {3, 4}}},
+		{"ij,jk->ki", Path{{0, 1}}, [][]int{{2, 3}, {3, 4}}},
+		{"ji,kj->ki", Path{{0, 1}}, [][]int{{3, 2}, {4, 3}}},
+		{"bij,bjk->bik", Path{{0, 1}}, [][]int{{5, 2, 3}, {5, 3, 4}}},
+		{"bij,bjk->bki", Path{{0, 1}}, [][]int{{5, 2, 3}, {5, 3, 4}}},
+		{"ij,jk,kl,lm->mi", Path{{0, 1}, {0, 1}, {0, 1}}, [][]int{{2, 3}, {3, 4}, {4, 5}, {5, 6}}},
+		{"abc,cde,efg->abdfg", Path{{0, 1}, {0, 1}}, [][]int{{2, 3, 4}, {4, 5, 6}, {6, 7, 8}}},
+	} {
+		p := mustPlan(t, c.text, c.path, c.shapes...)
+		for _, s := range p.stages {
+			for node, groups := range map[int][3][]int{
+				s.left:  {s.batch, s.leftFree, s.summed},
+				s.right: {s.batch, s.summed, s.rightFree},
+				s.node:  {s.batch, s.leftFree, s.rightFree},
+			} {
+				order := p.orders[node]
+				if !slices.Equal(order, join(groups[0], groups[1], groups[2])) && !slices.Equal(order, join(groups[0], groups[2], groups[1])) {
+					t.Errorf("%s: node %d lies as %v, the product wants %v", c.text, node, order, groups)
+				}
+			}
+		}
 	}
 }

@@ -180,8 +180,57 @@ func (f *fileProblem) dtype() (engine.DType, error) {
 	return engine.NoDType, fmt.Errorf("%q is not supported; give float64 or complex128", f.DType)
 }
 
-// problemOf is the file's problem along one of its paths.
-func problemOf[T number](f *fileProblem, pathName string) (*problem[T], error) {
+// input is what the flags name: a file or a circuit, and the golden values to
+// compare with.
+type input struct {
+	file    *fileProblem // or nil
+	circuit *circuit     // or nil
+	golden  *goldenEntry // nil: nothing to compare with
+}
+
+func openInput(o *options) (*input, error) {
+	in := new(input)
+	var err error
+	var name string
+	if o.file != "" {
+		if in.file, err = readProblem(o.file); err != nil {
+			return nil, err
+		}
+		name = in.file.Name
+	} else {
+		if in.circuit, err = newCircuit(o.circuit, o.seed, o.open); err != nil {
+			return nil, err
+		}
+		name = in.circuit.name()
+	}
+	if o.golden != "" {
+		in.golden, err = readGolden(o.golden, name)
+	}
+	return in, err
+}
+
+func (in *input) dtype() engine.DType {
+	if in.file == nil {
+		return engine.Complex128
+	}
+	d, _ := in.file.dtype() // checked when it was read
+	return d
+}
+
+// problemOf is the input's contraction. T must be its dtype.
+func problemOf[T number](in *input, o *options) (*problem[T], error) {
+	if in.file != nil {
+		return filedProblem[T](in.file, o.path)
+	}
+	p, err := circuitProblem(in.circuit)
+	if err != nil {
+		return nil, err
+	}
+	return any(p).(*problem[T]), nil
+}
+
+// filedProblem is the file's problem along one of its paths.
+func filedProblem[T number](f *fileProblem, pathName string) (*problem[T], error) {
 	path, ok := f.paths[pathName]
 	if !ok {
 		known := strings.Join(slices.Sorted(maps.Keys(f.paths)), ", ")

@@ -21,7 +21,7 @@ func TestParseProblem(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p, err := problemOf[float64](f, "opt_flops")
+	p, err := filedProblem[float64](f, "opt_flops")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestParseProblem(t *testing.T) {
 			}
 		}
 	}
-	if _, err := problemOf[float64](f, "best"); err == nil || !strings.Contains(err.Error(), "opt_flops, opt_size") {
+	if _, err := filedProblem[float64](f, "best"); err == nil || !strings.Contains(err.Error(), "opt_flops, opt_size") {
 		t.Errorf("an unknown path: %v", err)
 	}
 }

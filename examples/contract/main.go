@@ -1,0 +1,44 @@
+// Contract contracts a tensor network on the lanes of all ranks of an MPI job,
+// or of one machine without MPI: the network is cut into slices, the slices are
+// the items, and each lane contracts them on a warm engine of its own.
+//
+// The network comes from a file in the format of the einsum benchmark, or is
+// that of the amplitudes of a random quantum circuit, which the program checks
+// against the circuit's state vector. With equal flags for threads, provider and
+// slices the result has the same bits on any number of ranks and lanes.
+package main
+
+import (
+	"context"
+	"errors"
+	"flag"
+	"log/slog"
+	"os"
+	"runtime"
+
+	"github.com/hataori/hataori-go/mpi"
+)
+
+func main() {
+	o, err := parseOptions(os.Args[1:], os.Stdout)
+	if errors.Is(err, flag.ErrHelp) {
+		return
+	}
+	program := mpi.Program{}
+	if err == nil {
+		program.Options = mpi.Options{
+			Lanes: o.lanes, ThreadsPerLane: o.threads,
+			Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),
+		}
+	}
+	os.Exit(program.Run(func(ctx context.Context, rt *mpi.Runtime) error {
+		if err != nil {
+			return err // told once, not by every rank
+		}
+		laneCount := o.lanes
+		if laneCount == 0 {
+			laneCount = max(1, runtime.NumCPU()/(o.threads*max(1, len(rt.Peers()))))
+		}
+		return contractOn(ctx, rt.World(), o, laneCount, os.Stdout)
+	}))
+}

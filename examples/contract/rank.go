@@ -1,0 +1,167 @@
+package main
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"time"
+
+	"github.com/hataori/hataori-go/adapter"
+	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/blas"
+	"github.com/hataori/hataori-go/engine/cpu"
+	"github.com/hataori/hataori-go/engine/native"
+	"github.com/hataori/hataori-go/hataori"
+	"github.com/hataori/hataori-go/transport"
+)
+
+// contractOn is one rank's share of the program. Every rank comes with the same
+// options; the root, rank 0, prints the result. What fails on one rank is
+// returned by all of them.
+func contractOn(ctx context.Context, comm transport.Comm, o *options, laneCount int, out io.Writer) (err error) {
+	world, err := hataori.NewWorld(comm)
+	if err != nil {
+		return err
+	}
+	defer func() {
+		if closing := world.Close(); err == nil {
+			err = closing
+		}
+	}()
+	in, err := openInput(o)
+	if err := world.Agree(ctx, err); err != nil {
+		return err
+	}
+	if in.dtype() == engine.Complex128 {
+		return solve[complex128](ctx, world, o, in, laneCount, out)
+	}
+	return solve[float64](ctx, world, o, in, laneCount, out)
+}
+
+// solve makes the job and the lanes, contracts the slices over all ranks and, on
+// the root, puts them together, checks and prints.
+func solve[T number](ctx context.Context, world *hataori.World, o *options, in *input, laneCount int, out io.Writer) error {
+	j, crew, err := prepare[T](o, in, laneCount)
+	defer func() {
+		for _, c := range crew {
+			_ = c.Close() // nothing is left that could be lost
+		}
+	}()
+	if err := world.Agree(ctx, err); err != nil {
+		return err
+	}
+	root := world.Rank() == 0
+	var items []int
+	if root {
+		items = j.items()
+	}
+	var stats hataori.Stats
+	executor, err := adapter.New(crew, adapter.Options[*contractor[T]]{})
+	if err := world.Agree(ctx, err); err != nil {
+		return err
+	}
+	start := time.Now()
+	parts, err := hataori.PmapLanes(ctx, world, executor, hataori.Options{Stats: &stats}, items,
+		func(_ context.Context, c *contractor[T], slice int) ([]T, error) { return c.contract(slice) })
+	if err != nil {
+		return err
+	}
+	if root {
+		err = finish(o, in, j, parts, newReport(j, world.Size(), o, &stats, crew[0].Target(), time.Since(start)), out)
+	}
+	return world.Agree(ctx, err)
+}
+
+// prepare makes the job and one contractor per lane.
+func prepare[T number](o *options, in *input, laneCount int) (*job[T], []*contractor[T], error) {
+	p, err := problemOf[T](in, o)
+	if err != nil {
+		return nil, nil, err
+	}
+	j, err := newJob(o, p)
+	if err != nil {
+		return nil, nil, err
+	}
+	provider, err := newProvider(o.provider)
+	if err != nil {
+		return nil, nil, err
+	}
+	var crew []*contractor[T]
+	for range laneCount {
+		e, err := newEngine(provider, o.threads)
+		if err != nil {
+			return j, crew, err
+		}
+		c, err := j.newContractor(e)
+		if err != nil {
+			return j, crew, errors.Join(err, e.Close())
+		}
+		crew = append(crew, c)
+	}
+	return j, crew, nil
+}
+
+// newProvider finds who multiplies matrices. auto takes a BLAS library where
+// one is installed.
+func newProvider(name string) (engine.Provider, error) {
+	if name == "native" {
+		return native.New(native.Options{}), nil
+	}
+	p, err := blas.Open(blas.Options{})
+	if err == nil {
+		return p, nil
+	}
+	var missing *blas.NotFoundError
+	if name == "auto" && errors.As(err, &missing) {
+		return native.New(native.Options{}), nil
+	}
+	return nil, fmt.Errorf("--provider %s: %w", name, err)
+}
+
+// newEngine builds the engine of one lane: on the lane's own goroutine, or with
+// a pool of workers.
+func newEngine(provider engine.Provider, threads int) (engine.Execution, error) {
+	options := cpu.Options{Provider: provider}
+	if threads == 1 {
+		return cpu.Serial(options)
+	}
+	pool, err := cpu.NewPool(cpu.PoolOptions{Workers: threads})
+	if err != nil {
+		return nil, err
+	}
+	return cpu.New(pool, options)
+}
+
+// newReport says who did what in which time.
+func newReport[T number](j *job[T], ranks int, o *options, stats *hataori.Stats, target engine.Target, elapsed time.Duration) *report {
+	r := &report{
+		Name: j.name, Ranks: ranks, Lanes: len(stats.Lanes), Threads: o.threads,
+		Items: j.plan.Slices(), Shape: j.plan.OutputShape(),
+		Seconds: elapsed.Seconds(), Utilization: stats.Utilization(),
+		Provider: target.Provider, Kernel: target.Detail,
+		ItemsOfLane: make([][]int, ranks),
+	}
+	for _, l := range stats.Lanes {
+		r.ItemsOfLane[l.Rank] = append(r.ItemsOfLane[l.Rank], l.Items)
+	}
+	return r
+}
+
+// finish is the root's last part: the whole output, its check and its print.
+func finish[T number](o *options, in *input, j *job[T], parts [][]T, r *report, out io.Writer) error {
+	output, err := j.assemble(parts)
+	if err != nil {
+		return err
+	}
+	describe(r, output)
+	if r.Check, err = j.verify(r, in.golden, output); err != nil {
+		return err
+	}
+	if o.verbose && !o.json {
+		if _, err := fmt.Fprintln(out, j.plan); err != nil {
+			return err
+		}
+	}
+	return r.print(out, o.json)
+}
