@@ -62,9 +62,8 @@ func addRow[T number](dst, a, b unsafe.Pointer, count int, s *rowStrides) {
 		}
 		return
 	}
-	for range count {
-		*(*T)(dst) = *(*T)(a) + *(*T)(b)
-		dst, a, b = unsafe.Add(dst, s.dst), unsafe.Add(a, s.a), unsafe.Add(b, s.b)
+	for i := range count { // never a pointer past the last element: the collector would see it
+		*(*T)(unsafe.Add(dst, i*s.dst)) = *(*T)(unsafe.Add(a, i*s.a)) + *(*T)(unsafe.Add(b, i*s.b))
 	}
 }
 
@@ -76,9 +75,8 @@ func mulRow[T number](dst, a, b unsafe.Pointer, count int, s *rowStrides) {
 		}
 		return
 	}
-	for range count {
-		*(*T)(dst) = *(*T)(a) * *(*T)(b)
-		dst, a, b = unsafe.Add(dst, s.dst), unsafe.Add(a, s.a), unsafe.Add(b, s.b)
+	for i := range count {
+		*(*T)(unsafe.Add(dst, i*s.dst)) = *(*T)(unsafe.Add(a, i*s.a)) * *(*T)(unsafe.Add(b, i*s.b))
 	}
 }
 
@@ -87,9 +85,8 @@ func scaleRow[T int32 | int64 | float32 | float64](dst, a, _ unsafe.Pointer, cou
 	if !isFloat[T]() {
 		f = T(s.n)
 	}
-	for range count {
-		*(*T)(dst) = f * *(*T)(a)
-		dst, a = unsafe.Add(dst, s.dst), unsafe.Add(a, s.a)
+	for i := range count {
+		*(*T)(unsafe.Add(dst, i*s.dst)) = f * *(*T)(unsafe.Add(a, i*s.a))
 	}
 }
 
@@ -101,19 +98,17 @@ func isFloat[T int32 | int64 | float32 | float64]() bool {
 // scaleRealRow scales both parts, T being the type of a part.
 func scaleRealRow[T float32 | float64](dst, a, _ unsafe.Pointer, count int, s *rowStrides) {
 	f := T(s.re)
-	for range count {
-		x := *(*[2]T)(a)
-		*(*[2]T)(dst) = [2]T{f * x[0], f * x[1]}
-		dst, a = unsafe.Add(dst, s.dst), unsafe.Add(a, s.a)
+	for i := range count {
+		x := *(*[2]T)(unsafe.Add(a, i*s.a))
+		*(*[2]T)(unsafe.Add(dst, i*s.dst)) = [2]T{f * x[0], f * x[1]}
 	}
 }
 
 func scaleComplexRow[T float32 | float64](dst, a, _ unsafe.Pointer, count int, s *rowStrides) {
 	re, im := T(s.re), T(s.im)
-	for range count {
-		x := *(*[2]T)(a)
-		*(*[2]T)(dst) = [2]T{re*x[0] - im*x[1], re*x[1] + im*x[0]}
-		dst, a = unsafe.Add(dst, s.dst), unsafe.Add(a, s.a)
+	for i := range count {
+		x := *(*[2]T)(unsafe.Add(a, i*s.a))
+		*(*[2]T)(unsafe.Add(dst, i*s.dst)) = [2]T{re*x[0] - im*x[1], re*x[1] + im*x[0]}
 	}
 }
 

@@ -121,20 +121,22 @@ func sumOf(d engine.DType) sumFunc {
 // sumRow computes count neighbouring outputs along kept.inner.
 func sumRow[T number](s *sumStep, dst, src unsafe.Pointer, at [operands]int, count, lo, hi int) {
 	size := int(unsafe.Sizeof(*new(T)))
-	d, a := unsafe.Add(dst, at[0]*size), unsafe.Add(src, at[1]*size)
-	ds, ss := s.kept.inner.s[0]*size, s.kept.inner.s[1]*size
-	if s.across {
-		for count > 0 {
-			n := min(count, acrossWidth)
-			sumAcross[T](s, d, a, n, ds, ss, lo, hi)
-			d, a = unsafe.Add(d, n*ds), unsafe.Add(a, n*ss)
-			count -= n
+	d, ds, ss := unsafe.Add(dst, at[0]*size), s.kept.inner.s[0]*size, s.kept.inner.s[1]*size
+	if lo == hi { // nothing to sum; src may be nil
+		for i := range count {
+			*(*T)(unsafe.Add(d, i*ds)) = 0
 		}
 		return
 	}
-	for range count {
-		*(*T)(d) = sumOne[T](s, a, lo, hi)
-		d, a = unsafe.Add(d, ds), unsafe.Add(a, ss)
+	a := unsafe.Add(src, at[1]*size)
+	if s.across {
+		for i := 0; i < count; i += acrossWidth {
+			sumAcross[T](s, unsafe.Add(d, i*ds), unsafe.Add(a, i*ss), min(count-i, acrossWidth), ds, ss, lo, hi)
+		}
+		return
+	}
+	for i := range count { // never a pointer past the last element: the collector would see it
+		*(*T)(unsafe.Add(d, i*ds)) = sumOne[T](s, unsafe.Add(a, i*ss), lo, hi)
 	}
 }
 
@@ -146,11 +148,8 @@ func sumOne[T number](s *sumStep, a unsafe.Pointer, lo, hi int) T {
 	step := s.summed.inner.s[1] * size
 	s.summed.each(lo, hi, func(at [operands]int, count int) {
 		p := unsafe.Add(a, at[1]*size)
-		for count > 0 {
-			n := min(count, 128)
-			tree.push(sumBlock[T](p, n, step))
-			p = unsafe.Add(p, n*step)
-			count -= n
+		for i := 0; i < count; i += 128 {
+			tree.push(sumBlock[T](unsafe.Add(p, i*step), min(count-i, 128), step))
 		}
 	})
 	return tree.sum()
@@ -159,16 +158,16 @@ func sumOne[T number](s *sumStep, a unsafe.Pointer, lo, hi int) T {
 // sumBlock sums n elements at a distance of step bytes in four strands.
 func sumBlock[T number](p unsafe.Pointer, n, step int) T {
 	var s0, s1, s2, s3 T
-	for ; n >= 4; n -= 4 {
-		s0 += *(*T)(p)
-		s1 += *(*T)(unsafe.Add(p, step))
-		s2 += *(*T)(unsafe.Add(p, 2*step))
-		s3 += *(*T)(unsafe.Add(p, 3*step))
-		p = unsafe.Add(p, 4*step)
+	i := 0
+	for ; i+4 <= n; i += 4 {
+		q := unsafe.Add(p, i*step)
+		s0 += *(*T)(q)
+		s1 += *(*T)(unsafe.Add(q, step))
+		s2 += *(*T)(unsafe.Add(q, 2*step))
+		s3 += *(*T)(unsafe.Add(q, 3*step))
 	}
-	for ; n > 0; n-- {
-		s0 += *(*T)(p)
-		p = unsafe.Add(p, step)
+	for ; i < n; i++ {
+		s0 += *(*T)(unsafe.Add(p, i*step))
 	}
 	return (s0 + s1) + (s2 + s3)
 }
@@ -211,9 +210,8 @@ func sumAcross[T number](s *sumStep, d, a unsafe.Pointer, n, ds, ss, lo, hi int)
 	step, rows := s.summed.inner.s[1]*size, 0
 	s.summed.each(lo, hi, func(at [operands]int, count int) {
 		p := unsafe.Add(a, at[1]*size)
-		for range count {
-			addInto(block, p, ss)
-			p = unsafe.Add(p, step)
+		for i := range count {
+			addInto(block, unsafe.Add(p, i*step), ss)
 			if rows++; rows == 128 {
 				for j := range acc {
 					acc[j] += block[j]
@@ -224,8 +222,7 @@ func sumAcross[T number](s *sumStep, d, a unsafe.Pointer, n, ds, ss, lo, hi int)
 		}
 	})
 	for j := range acc {
-		*(*T)(d) = acc[j] + block[j]
-		d = unsafe.Add(d, ds)
+		*(*T)(unsafe.Add(d, j*ds)) = acc[j] + block[j]
 	}
 }
 
@@ -237,7 +234,6 @@ func addInto[T number](block []T, p unsafe.Pointer, step int) {
 		return
 	}
 	for j := range block {
-		block[j] += *(*T)(p)
-		p = unsafe.Add(p, step)
+		block[j] += *(*T)(unsafe.Add(p, j*step))
 	}
 }
