@@ -7,6 +7,7 @@ import (
 
 const (
 	spaceScalar    = 0
+	spaceNull      = 2
 	unlimited      = ^uint64(0)
 	selectSet      = 0
 	flagReadOnly   = 0
@@ -114,8 +115,12 @@ func (q *session) openDataset(file hid, name string) hid {
 	return q.id(fnDopen, uintptr(file), uintptr(unsafe.Pointer(q.cstring(name))), 0)
 }
 
-// shapeOf returns the extents of a data space; none for a single element.
+// shapeOf returns the extents of a data space; none for a single element, one
+// of zero for a space without elements.
 func (q *session) shapeOf(space hid) []int {
+	if q.status(fnStype, uintptr(space)) == spaceNull {
+		return []int{0}
+	}
 	n := q.status(fnSndims, uintptr(space))
 	d := make([]uint64, maxRank+1)
 	q.status(fnSdims, uintptr(space), uintptr(unsafe.Pointer(&d[0])), 0)

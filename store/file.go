@@ -373,7 +373,15 @@ func (f *File) flush() error {
 	}
 	f.lastSync = time.Now()
 	f.syncCost = f.lastSync.Sub(start)
+	f.markSynced()
 	return nil
+}
+
+// markSynced notes that all rows are on the disk itself.
+func (f *File) markSynced() {
+	for _, s := range f.sinks {
+		s.synced = s.present.count
+	}
 }
 
 // flushIfDue syncs when the time has come; see Options.SyncEvery.

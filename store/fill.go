@@ -6,7 +6,8 @@ import (
 )
 
 // fillValue is what a row that is not there reads as: NaN in floating-point
-// parts, so that nobody takes it for a result, zero and false elsewhere.
+// parts, so that nobody takes it for a result, zero and false elsewhere. Elements
+// larger than maxFill read as zero.
 func fillValue(l *layout) []byte {
 	var b []byte
 	switch l.Kind {

@@ -71,6 +71,7 @@ const (
 	maxIndex     = 1 << 48
 	maxChunkRows = 1 << 20
 	maxChunk     = 1 << 30
+	maxFill      = 32 << 10 // a fill value must fit in an object header, 64 KiB with everything else
 )
 
 // foldDue reports that the journal has grown so far that it is folded.
@@ -104,6 +105,7 @@ func (f *File) commit() error {
 	for _, s := range f.sinks {
 		s.folded = true
 	}
+	f.markSynced()
 	if err := f.begin(); err != nil {
 		f.broken = err
 		return err
@@ -393,7 +395,7 @@ func (q *session) ensureDatasets(file hid, s *sinkState) {
 func (q *session) createRows(file hid, d *definitionBody) {
 	st := storage{dims: append([]int{int(d.Rows)}, d.Format.Shape...), growing: true,
 		chunk: append([]int{d.ChunkRows}, d.Format.Shape...), deflate: d.Deflate, elem: &d.Format.Elem}
-	if !d.Format.Elem.variable() {
+	if !d.Format.Elem.variable() && d.Format.Elem.size() <= maxFill {
 		st.fill = fillValue(&d.Format.Elem)
 	}
 	q.createDataset(file, d.Name, &st)

@@ -294,6 +294,7 @@ func TestDiskFull(t *testing.T) {
 		}
 	}()
 	path := filepath.Join(mount, "out.h5")
+	testRoomAgain(t, mount)
 	rows, put, closed := fill(path)
 	if !errors.Is(put, syscall.ENOSPC) || !errors.Is(closed, syscall.ENOSPC) {
 		t.Fatalf("%d rows; Put: %v; Close: %v", rows, put, closed)
@@ -308,6 +309,48 @@ func TestDiskFull(t *testing.T) {
 	had, err := resumeAll(t, path, rows+10, store.Options{})
 	if err != nil || had != rows {
 		t.Errorf("%d of %d rows are there, %v", had, rows, err)
+	}
+}
+
+// testRoomAgain: a Put that found the disk full may be repeated once there is
+// room.
+func testRoomAgain(t *testing.T, mount string) {
+	t.Helper()
+	ballast, path := filepath.Join(mount, "ballast"), filepath.Join(mount, "again.h5")
+	if err := os.WriteFile(ballast, make([]byte, 900<<10), 0o666); err != nil {
+		t.Fatal(err)
+	}
+	f, err := store.Create(path, store.Options{Fingerprint: "full"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.NewSink[row](f, "fixed", store.SinkOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	n := int64(0)
+	for ; err == nil; n++ {
+		err = s.Put(context.Background(), n, rowAt(n))
+	}
+	n--
+	if !errors.Is(err, syscall.ENOSPC) || s.Has(n) || s.Len() != n {
+		t.Fatalf("row %d: %v", n, err)
+	}
+	if err := f.Commit(); !errors.Is(err, syscall.ENOSPC) {
+		t.Fatal(err)
+	}
+	if err := os.Remove(ballast); err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, n, 10)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if had, err := resumeAll(t, path, n+10, store.Options{}); had != n+10 || err != nil {
+		t.Fatal(had, err)
+	}
+	if err := os.Remove(path); err != nil {
+		t.Fatal(err)
 	}
 }
 
@@ -441,6 +484,66 @@ func TestJournalDamaged(t *testing.T) {
 		if err != nil || had >= 24 || had < 15 {
 			t.Errorf("damage %v skipped: %d rows, %v", c, had, err)
 		}
+	}
+}
+
+// A machine that went down may keep later bytes of what was not synced and lose
+// earlier ones: no damage, the rows that are left count, and the journal goes
+// on without the hole.
+func TestJournalTorn(t *testing.T) {
+	needLibrary(t)
+	made := filepath.Join(t.TempDir(), "made.h5")
+	f, err := store.Create(made, store.Options{Fingerprint: "full", FoldAt: -1, SyncEvery: -1})
+	if err != nil {
+		t.Fatal(err)
+	}
+	s, err := store.NewSink[row](f, "fixed", store.SinkOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, s, 0, 20)
+	path := filepath.Join(t.TempDir(), "out.h5")
+	copyTo(t, path+".journal", made+".journal", -1)
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	j, err := os.OpenFile(path+".journal", os.O_RDWR, 0)
+	if err != nil {
+		t.Fatal(err)
+	}
+	const frame = 12 + 13 + 32
+	if _, err := j.WriteAt(make([]byte, 3*frame), size(t, path+".journal")-10*frame-5); err != nil {
+		t.Fatal(err)
+	}
+	j.Close()
+	for _, want := range []int64{16, 21} {
+		f, err := store.Resume(path, store.Options{Fingerprint: "full"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		s, err := store.NewSink[row](f, "fixed", store.SinkOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if s.Len() != want {
+			t.Errorf("%d rows are there, want %d", s.Len(), want)
+		}
+		for i := range int64(21) {
+			if !s.Has(i) {
+				put(t, s, i, 1)
+			}
+		}
+		if err := f.Flush(); err != nil {
+			t.Fatal(err)
+		}
+		copyTo(t, path+".copy", path+".journal", -1) // and as if killed here
+		if err := f.Close(); err != nil {
+			t.Fatal(err)
+		}
+		copyTo(t, path+".journal", path+".copy", -1)
+	}
+	if had, err := resumeAll(t, path, 21, store.Options{}); had != 21 || err != nil {
+		t.Error(had, err)
 	}
 }
 

@@ -78,12 +78,23 @@ func write[U any](t *testing.T, opt store.SinkOptions, order []int, value func(i
 	return path
 }
 
+// batch collects checks in Python, which is slow to start.
+type batch struct {
+	t       *testing.T // outlives the subtests
+	scripts []string
+	paths   []string
+}
+
+func (b *batch) run() {
+	python(b.t, strings.Join(b.scripts, "\n"), b.paths...)
+}
+
 // roundTrip writes values in a wild order with a gap at 3, reads them back and
-// has Python check the same file.
-func roundTrip[U any](t *testing.T, opt store.SinkOptions, value func(i int) U, script string) {
+// leaves it to Python to check the same file.
+func roundTrip[U any](t *testing.T, b *batch, opt store.SinkOptions, value func(i int) U, script string) {
 	t.Helper()
 	order := []int{7, 0, 9, 2, 1, 8, 4, 6, 5}
-	path := write(t, opt, order, value)
+	path := write(b.t, opt, order, value)
 	f, err := store.Open(path, store.Options{})
 	if err != nil {
 		t.Fatal(err)
@@ -108,18 +119,21 @@ func roundTrip[U any](t *testing.T, opt store.SinkOptions, value func(i int) U, 
 	if _, err := store.ReadRows(f, "group/data", 7, part); err != nil || !cmp.Equal(part, got[7:9]) {
 		t.Errorf("rows 7 and 8: %v %v", part, err)
 	}
-	python(t, `
-f = h5py.File(sys.argv[1], "r")
+	b.paths = append(b.paths, path)
+	b.scripts = append(b.scripts, fmt.Sprintf(`
+f = h5py.File(sys.argv[%d], "r")
 d = f["group/data"]
 done = f["group/data_done"]
 assert done.dtype == bool and list(done[:]) == [i != 3 for i in range(10)], done[:]
 rows = [i for i in range(10) if i != 3]
-`+script, path)
+`, len(b.paths))+script)
 }
 
 func TestRoundTrip(t *testing.T) {
+	b := &batch{t: t}
+	defer b.run()
 	t.Run("float64", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{Units: "eV", Description: "a number"}, func(i int) float64 { return float64(i) / 3 }, `
+		roundTrip(t, b, store.SinkOptions{Units: "eV", Description: "a number"}, func(i int) float64 { return float64(i) / 3 }, `
 assert d.dtype == np.float64 and d.shape == (10,) and d.maxshape == (None,), (d.dtype, d.shape, d.maxshape)
 assert all(d[i] == i / 3 for i in rows) and np.isnan(d[3])
 assert d.compression == "gzip" and d.shuffle and d.fletcher32, "filters"
@@ -127,41 +141,41 @@ assert d.attrs["units"] == "eV" and d.attrs["description"] == "a number"
 `)
 	})
 	t.Run("int", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{Rows: 10, Compression: -1}, func(i int) int { return -i << 40 }, `
+		roundTrip(t, b, store.SinkOptions{Rows: 10, Compression: -1}, func(i int) int { return -i << 40 }, `
 assert d.dtype == np.int64 and d.compression is None and d.fletcher32
 assert all(d[i] == -i << 40 for i in rows) and d[3] == 0
 `)
 	})
 	t.Run("bool", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{}, func(i int) bool { return i%2 == 0 }, `
+		roundTrip(t, b, store.SinkOptions{}, func(i int) bool { return i%2 == 0 }, `
 assert d.dtype == bool and all(d[i] == (i % 2 == 0) for i in rows)
 `)
 	})
 	t.Run("complex128", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{}, func(i int) complex128 { return complex(float64(i), 0.5) }, `
+		roundTrip(t, b, store.SinkOptions{}, func(i int) complex128 { return complex(float64(i), 0.5) }, `
 assert d.dtype == np.complex128 and all(d[i] == i + 0.5j for i in rows)
 `)
 	})
 	t.Run("array", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{ChunkRows: 3}, func(i int) [2][3]float32 { return [2][3]float32{{float32(i)}, {0, 0, -float32(i)}} }, `
+		roundTrip(t, b, store.SinkOptions{ChunkRows: 3}, func(i int) [2][3]float32 { return [2][3]float32{{float32(i)}, {0, 0, -float32(i)}} }, `
 assert d.dtype == np.float32 and d.shape == (10, 2, 3) and d.chunks == (3, 2, 3), (d.shape, d.chunks)
 for i in rows: assert np.array_equal(d[i], [[i, 0, 0], [0, 0, -i]]), d[i]
 `)
 	})
 	t.Run("slice of fixed shape", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{Shape: []int{2, 2}}, func(i int) []complex64 { return []complex64{1, complex(0, float32(i)), 3, 4} }, `
+		roundTrip(t, b, store.SinkOptions{Shape: []int{2, 2}}, func(i int) []complex64 { return []complex64{1, complex(0, float32(i)), 3, 4} }, `
 assert d.dtype == np.complex64 and d.shape == (10, 2, 2)
 for i in rows: assert np.array_equal(d[i], [[1, i * 1j], [3, 4]]), d[i]
 `)
 	})
 	t.Run("slice of arrays", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{Shape: []int{2}}, func(i int) [][3]int32 { return [][3]int32{{int32(i), 1, 2}, {3, 4, 5}} }, `
+		roundTrip(t, b, store.SinkOptions{Shape: []int{2}}, func(i int) [][3]int32 { return [][3]int32{{int32(i), 1, 2}, {3, 4, 5}} }, `
 assert d.dtype == np.int32 and d.shape == (10, 2, 3)
 for i in rows: assert np.array_equal(d[i], [[i, 1, 2], [3, 4, 5]]), d[i]
 `)
 	})
 	t.Run("struct", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{}, everythingAt, `
+		roundTrip(t, b, store.SinkOptions{}, everythingAt, `
 names = ("F32", "Flag", "energy", "I8", "I16", "I32", "I64", "I", "U8", "U16", "U32", "U64", "C64", "C128", "Grid", "Flags", "In", "Ins")
 assert d.dtype.names == names, d.dtype.names
 kinds = dict(F32="f4", Flag="?", energy="f8", I8="i1", I16="i2", I32="i4", I64="i8", I="i8", U8="u1", U16="u2", U32="u4", U64="u8", C64="c8", C128="c16")
@@ -177,31 +191,44 @@ for i in rows:
 assert np.isnan(d[3]["energy"]) and np.isnan(d[3]["C64"].imag) and np.isnan(d[3]["Ins"]["B"]).all() and d[3]["I"] == 0
 `)
 	})
+	t.Run("large struct", func(t *testing.T) {
+		type large struct {
+			X [20_000]float64
+			N int64
+		}
+		roundTrip(t, b, store.SinkOptions{}, func(i int) (l large) {
+			l.X[19_999], l.N = 1, int64(i)
+			return l
+		}, `
+for i in rows: assert d[i]["X"].sum() == 1 and d[i]["N"] == i
+assert d[3]["X"][0] == 0
+`)
+	})
 	t.Run("bytes", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{}, func(i int) []byte { return []byte(strings.Repeat("\x00\xff", i)) }, `
+		roundTrip(t, b, store.SinkOptions{}, func(i int) []byte { return []byte(strings.Repeat("\x00\xff", i)) }, `
 assert h5py.check_vlen_dtype(d.dtype) == np.uint8
 for i in rows: assert d[i].tobytes() == b"\x00\xff" * i
 `)
 	})
 	t.Run("slice of variable length", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{}, func(i int) []float64 { return make([]float64, 1000*i) }, `
+		roundTrip(t, b, store.SinkOptions{}, func(i int) []float64 { return make([]float64, 1000*i) }, `
 assert h5py.check_vlen_dtype(d.dtype) == np.float64
 for i in rows: assert np.array_equal(d[i], np.zeros(1000 * i))
 `)
 	})
 	t.Run("string", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{}, func(i int) string { return strings.Repeat("å", i) }, `
+		roundTrip(t, b, store.SinkOptions{}, func(i int) string { return strings.Repeat("å", i) }, `
 assert h5py.check_string_dtype(d.dtype).encoding == "utf-8"
 for i in rows: assert d.asstr()[i] == "å" * i
 `)
 	})
 	t.Run("marshaler", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{}, func(i int) even { return even{n: 2 * i} }, `
+		roundTrip(t, b, store.SinkOptions{}, func(i int) even { return even{n: 2 * i} }, `
 for i in rows: assert d[i].tobytes() == str(2 * i).encode()
 `)
 	})
 	t.Run("large rows", func(t *testing.T) {
-		roundTrip(t, store.SinkOptions{Shape: []int{3, 10_000}}, func(i int) []float64 {
+		roundTrip(t, b, store.SinkOptions{Shape: []int{3, 10_000}}, func(i int) []float64 {
 			x := make([]float64, 30_000)
 			x[i], x[29_999] = 1, float64(i)
 			return x
