@@ -1,0 +1,49 @@
+#!/usr/bin/env bash
+# Prints every measure beside its rival, in alternation in the same run:
+#
+#   scripts/bench.sh [NAME…]     NAME: farm, engine; default all
+#
+# One line a measure: BENCH name ours=… rival=… ratio=… [quartiles] pairs=… bar=… holds|short
+# A bar that is missed is a figure, not a fault; the status is 1 when a measure could not be taken.
+set -u
+. "$(dirname "$0")/lib.sh"
+status=0
+
+# pairs NAME BAR PAIRS OURS [RIVAL] [NOTE]
+pairs() { "$build/pairs" -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
+
+prepare() {
+  need_packages gcc libc6-dev "$@" || exit 1
+  CGO_ENABLED=0 go build -o "$build/pairs" ./bench/pairs || exit 1
+}
+
+bench_farm() {
+  prepare libopenmpi-dev openmpi-bin python3-mpi4py
+  CGO_ENABLED=0 go build -o "$build/farm" ./bench/farm && mpicc.openmpi -O2 -o "$build/farm-c" bench/rivals/farm.c || { status=1; return; }
+  export OMPI_MCA_rmaps_base_oversubscribe=1
+  local mpi="mpirun.openmpi --bind-to none" f=$build/farm
+  local futures="$mpi -n 2 /usr/bin/python3 -m mpi4py.futures bench/rivals/farm.py"
+  local one="$mpi -n 2 $f null -items 300000 -batch 1 -coordinate" auto="$mpi -n 2 $f null -items 10000000"
+  pairs null-batch1-mpi4py '>=30' 5 "$one" "$futures 5000 1" 'items/s, 2 ranks, one worker, chunksize 1'
+  pairs null-batch1-c '>=0.15' 5 "$one" "$mpi -n 2 $build/farm-c 300000 1" 'items/s, C master/worker, one in flight'
+  pairs null-auto-mpi4py '>=3' 5 "$auto" "$futures 300000 100" 'items/s, 2 ranks, chunksize 100'
+  pairs null-auto-c '>=1' 5 "$auto" "$mpi -n 2 $build/farm-c 1000000 8" 'items/s, C master/worker, 8 in flight'
+  pairs handout '<=60' 9 "$f handout -items 20000000 -lanes 2" '' 'ns per item, one process, 2 lanes'
+  pairs handout-allocs '<=0.001' 3 "$f allocs -items 20000000 -lanes 2" '' 'allocations per item'
+  pairs items-1ms '>=0.95' 15 "$mpi -n 2 $f work -items 2000 -spin 700000" "$mpi -n 2 $f static -items 2000 -spin 700000" \
+    'items/s, both cores; rival: the same items in equal blocks, no scheduler'
+  pairs items-100us '>=0.90' 15 "$mpi -n 2 $f work -items 20000 -spin 70000" "$mpi -n 2 $f static -items 20000 -spin 70000" \
+    'items/s, both cores; rival: the same items in equal blocks, no scheduler'
+}
+
+bench_engine() {
+  prepare libopenblas0-serial
+  scripts/bench-engine.sh || status=1
+}
+
+[ $# -gt 0 ] || set -- farm engine
+for name in "$@"; do
+  declare -F "bench_$name" >/dev/null || { echo "no measure is called $name: farm, engine" >&2; exit 2; }
+done
+for name in "$@"; do "bench_$name"; done
+exit $status
