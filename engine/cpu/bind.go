@@ -17,6 +17,7 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 	}
 	bd := binder{e: e, k: k, width: e.pool.width, next: k.NumIn() + k.NumOut()}
 	a, o := k.In(0), k.Out(0)
+	ext := o.Shape.Ints()
 	switch op := op.(type) {
 	case engine.Copy:
 		bd.copy(o, a, 1, 0)
@@ -29,14 +30,13 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 	case engine.Reshape:
 		bd.reshape(o, a)
 	case engine.Add:
-		bd.elementwise(addRowOf(o.DType), [3]engine.Spec{o, a, k.In(1)}, [3]int{2, 0, 1}, 0)
+		bd.binary(native.NewAdd(o.DType, ext, o.AppendStrides(nil), a.AppendStrides(nil), k.In(1).AppendStrides(nil)), o)
 	case engine.Mul:
-		bd.elementwise(mulRowOf(o.DType), [3]engine.Spec{o, a, k.In(1)}, [3]int{2, 0, 1}, 0)
+		bd.binary(native.NewMul(o.DType, ext, o.AppendStrides(nil), a.AppendStrides(nil), k.In(1).AppendStrides(nil)), o)
 	case engine.Scale:
-		by := op.By.Or(1)
-		bd.elementwise(scaleRowOf(o.DType, by), [3]engine.Spec{o, a, a}, [3]int{1, 0, 0}, by)
+		bd.scale(op.By.Or(1), o, a)
 	case engine.Conj:
-		bd.conjCopy(o, a, 1, 0)
+		bd.conj(o, a)
 	case engine.ReduceSum:
 		bd.reduceSum(op.Axes, o, a)
 	case engine.DotGeneral:
@@ -77,55 +77,39 @@ type binder struct {
 func (b *binder) step(s step) { b.k.steps = append(b.k.steps, s) }
 
 // scratch reserves a slot for a compact spec.
-func (b *binder) scratch(s engine.Spec) (slot int) {
+func (b *binder) scratch(s engine.Spec) (slot int) { return b.scratchBytes(s.Bytes()) }
+
+func (b *binder) scratchBytes(n int) (slot int) {
 	const align = 64
 	b.k.pieces = append(b.k.pieces, b.k.scratch)
-	b.k.scratch += (max(s.Bytes(), 1) + align - 1) &^ (align - 1)
+	b.k.scratch += (max(n, 1) + align - 1) &^ (align - 1)
 	b.next++
 	return b.next - 1
 }
 
-// copyStep is out = in, or its conjugate.
-type copyStep struct {
-	plan    *native.CopyPlan
-	cut     int
-	out, in int // slots
+func (b *binder) conj(out, in engine.Spec) {
+	if !out.DType.IsComplex() {
+		b.copy(out, in, 1, 0)
+		return
+	}
+	b.unary(native.NewConj(out.DType, out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil)), out)
 }
 
-func (s *copyStep) parts() int { return s.cut }
-
-func (s *copyStep) run(r *run, _, part int) {
-	lo, hi := share(s.plan.Items(), s.cut, part)
-	s.plan.Run(r.base[s.out], r.base[s.in], lo, hi)
-}
-
-func (b *binder) copy(out, in engine.Spec, outSlot, inSlot int) {
-	if in == out && inSlot == 0 && outSlot == 1 {
-		if _, ok := b.k.Op().(engine.Copy); ok {
-			b.step(&selfCopy{b.newCopy(native.NewCopy(out.DType.Size(), out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil)),
-				out, outSlot, inSlot)})
-			return
+// scale by a real factor scales both parts of complex elements: they are twice as
+// many real ones.
+func (b *binder) scale(by complex128, out, in engine.Spec) {
+	d, ext, so, si := out.DType, out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil)
+	if d.IsComplex() && imag(by) == 0 {
+		d = engine.Float32
+		if out.DType == engine.Complex128 {
+			d = engine.Float64
 		}
+		for i := range ext {
+			so[i], si[i] = 2*so[i], 2*si[i]
+		}
+		ext, so, si = append(ext, 2), append(so, 1), append(si, 1)
 	}
-	b.step(b.newCopy(native.NewCopy(out.DType.Size(), out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil)), out, outSlot, inSlot))
-}
-
-func (b *binder) newCopy(p *native.CopyPlan, out engine.Spec, outSlot, inSlot int) *copyStep {
-	return &copyStep{plan: p, cut: pieces(p.Items(), b.width, 0, float64(2*out.Bytes())), out: outSlot, in: inSlot}
-}
-
-// selfCopy is a copy whose output may be the input itself: nothing to do then.
-type selfCopy struct{ *copyStep }
-
-func (s *selfCopy) run(r *run, w, part int) {
-	if r.base[s.out] != r.base[s.in] {
-		s.copyStep.run(r, w, part)
-	}
-}
-
-func (b *binder) conjCopy(out, in engine.Spec, outSlot, inSlot int) {
-	p := native.NewConjCopy(out.DType, out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil))
-	b.step(b.newCopy(p, out, outSlot, inSlot))
+	b.unary(native.NewScale(d, by, ext, so, si), out)
 }
 
 // reshape copies by way of whichever side can be viewed in the other's shape,
@@ -144,8 +128,4 @@ func (b *binder) reshape(out, in engine.Spec) {
 	b.copy(mid, in, slot, 0)
 	mid.Shape = out.Shape
 	b.copy(out, mid, 1, slot)
-}
-
-func (b *binder) elementwise(f row, specs [3]engine.Spec, slots [3]int, factor complex128) {
-	b.step(newElementwise(f, specs[0], specs[1], specs[2], slots, b.width, factor))
 }

@@ -257,7 +257,7 @@ func (b *binder) copyDims(layout []dim, o int, t engine.DType, conj bool, dst, s
 	} else {
 		p = native.NewCopy(t.Size(), ext, to, from)
 	}
-	b.step(b.newCopy(p, engine.SpecOf(t, ext...), dst, src))
+	b.step(b.copyPlan(p, step*t.Size(), dst, src))
 }
 
 // pointwise says whether nothing is summed and every matrix is a number.
@@ -273,8 +273,5 @@ func (b *binder) pointwise(c *contraction, out engine.Spec) {
 			str[o] = append(str[o], d.s[o])
 		}
 	}
-	spec := func(o int) engine.Spec {
-		return engine.Spec{DType: out.DType, Shape: engine.ShapeOf(ext...), Strides: engine.StridesOf(str[o]...)}
-	}
-	b.elementwise(mulRowOf(out.DType), [3]engine.Spec{spec(opC), spec(opA), spec(opB)}, [3]int{2, 0, 1}, 0)
+	b.binary(native.NewMul(out.DType, ext, str[opC], str[opA], str[opB]), engine.SpecOf(out.DType, ext...))
 }

@@ -77,6 +77,7 @@ var _ engine.Execution = (*Engine)(nil)
 type products struct {
 	provider, native engine.Products
 	gemm             engine.Gemm
+	space            native.Workspace
 	_                [64]byte
 }
 

@@ -137,18 +137,18 @@ func (p *MapPlan) Items() int { return p.items }
 
 // Run computes items lo ≤ i < hi. The pointers are to the elements (0, 0, …);
 // y is nil for operations of one input.
-func (p *MapPlan) Run(dst, x, y unsafe.Pointer, lo, hi int) {
+func (p *MapPlan) Run(ws *Workspace, dst, x, y unsafe.Pointer, lo, hi int) {
 	if lo >= hi {
 		return
 	}
 	if p.off[0] != nil || p.off[1] != nil || p.off[2] != nil {
 		switch p.size {
 		case 4:
-			runGathered[uint32](p, dst, x, y, lo, hi)
+			runGathered[uint32](p, ws, dst, x, y, lo, hi)
 		case 8:
-			runGathered[uint64](p, dst, x, y, lo, hi)
+			runGathered[uint64](p, ws, dst, x, y, lo, hi)
 		default:
-			runGathered[[2]uint64](p, dst, x, y, lo, hi)
+			runGathered[[2]uint64](p, ws, dst, x, y, lo, hi)
 		}
 		return
 	}
@@ -169,8 +169,9 @@ func (p *MapPlan) count(o *odometer) int {
 }
 
 // runGathered computes rows by way of buffers.
-func runGathered[T cell](p *MapPlan, dst, x, y unsafe.Pointer, lo, hi int) {
-	var bufs [maxOperands][2 * tileRow]T
+func runGathered[T cell](p *MapPlan, ws *Workspace, dst, x, y unsafe.Pointer, lo, hi int) {
+	// In the workspace: on the stack they would escape through p.f.
+	bufs := (*[maxOperands][2 * tileRow]T)(ws.rows())
 	var o odometer
 	o.seek(p.outer, p.base, lo)
 	for item := lo; item < hi; item++ {

@@ -8,6 +8,15 @@ type Workspace struct {
 	tile           tile
 	a, b, pad, out []complex128 // of the strictest alignment
 	sums           []complex128
+	rowsOfMaps     *[maxOperands][2 * tileRow]complex128
+}
+
+// rows is room for a gathered row of each operand of a MapPlan.
+func (w *Workspace) rows() unsafe.Pointer {
+	if w.rowsOfMaps == nil {
+		w.rowsOfMaps = new([maxOperands][2 * tileRow]complex128)
+	}
+	return unsafe.Pointer(w.rowsOfMaps)
 }
 
 // Bytes is what the workspace has grown to.
