@@ -127,8 +127,8 @@ func testDotSpecials(r *rig) {
 					if !cmplx.IsNaN(z) && !math.IsNaN(real(z)) {
 						r.Fatalf("%v: row of the NaN: [%d,%d] = %v", d, i, j, z)
 					}
-				case j == 2:
-					if !math.IsInf(real(z), 1) {
+				case j == 2: // ∞·(1+0i) may turn into NaN, but never into a number
+					if real(z)-real(z) == 0 || !d.IsComplex() && !math.IsInf(real(z), 1) {
 						r.Fatalf("%v: column of the infinity: [%d,%d] = %v", d, i, j, z)
 					}
 				case z != complex(float64(2*n), 0):

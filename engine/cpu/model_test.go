@@ -1,0 +1,75 @@
+package cpu
+
+import (
+	"testing"
+
+	"github.com/hataori/hataori-go/engine"
+)
+
+// Small work stays on the caller; big work is cut, by shapes alone.
+func TestWorkModel(t *testing.T) {
+	pool, err := NewPool(PoolOptions{Workers: 2})
+	if err != nil {
+		t.Fatal(err)
+	}
+	e, err := New(pool, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer e.Close()
+	matMul := engine.DotGeneral{ContractL: engine.AxesOf(1), ContractR: engine.AxesOf(0)}
+	for _, c := range []struct {
+		name string
+		op   engine.Op
+		in   []engine.Spec
+		many bool
+	}{
+		{"small add", engine.Add{}, []engine.Spec{engine.SpecOf(engine.Float64, 100), engine.SpecOf(engine.Float64, 100)}, false},
+		{"big add", engine.Add{}, []engine.Spec{engine.SpecOf(engine.Float64, 1<<22), engine.SpecOf(engine.Float64, 1<<22)}, true},
+		{"small sum", engine.ReduceSum{Axes: engine.AxesOf(0)}, []engine.Spec{engine.SpecOf(engine.Float64, 1000)}, false},
+		{"big sum to one", engine.ReduceSum{Axes: engine.AxesOf(0)}, []engine.Spec{engine.SpecOf(engine.Float64, 1<<22)}, true},
+		{"big sum of columns", engine.ReduceSum{Axes: engine.AxesOf(0)}, []engine.Spec{engine.SpecOf(engine.Float64, 1000, 4000)}, true},
+		{"small product", matMul, []engine.Spec{engine.SpecOf(engine.Float64, 16, 16), engine.SpecOf(engine.Float64, 16, 16)}, false},
+		{"big product", matMul, []engine.Spec{engine.SpecOf(engine.Float64, 500, 500), engine.SpecOf(engine.Float64, 500, 500)}, true},
+		{"big permutation", engine.Permute{Axes: engine.AxesOf(1, 0)}, []engine.Spec{engine.SpecOf(engine.Float64, 2000, 2000)}, true},
+	} {
+		k, err := e.Bind(c.op, c.in, nil)
+		if err != nil {
+			t.Fatal(err)
+		}
+		most := 0
+		for _, s := range k.(*kernel).steps {
+			most = max(most, s.parts())
+		}
+		if (most > 1) != c.many {
+			t.Errorf("%s: cut into %d parts", c.name, most)
+		}
+	}
+}
+
+func TestShare(t *testing.T) {
+	for n := range 40 {
+		for parts := 1; parts <= 7; parts++ {
+			at := 0
+			for p := range parts {
+				lo, hi := share(n, parts, p)
+				if lo != at || hi < lo || hi-lo > n/parts+1 {
+					t.Fatalf("share(%d, %d, %d) = %d, %d", n, parts, p, lo, hi)
+				}
+				at = hi
+			}
+			if at != n {
+				t.Fatalf("share(%d, %d) covers %d", n, parts, at)
+			}
+		}
+	}
+}
+
+func TestClassSize(t *testing.T) {
+	for n := range 5000 {
+		c := classSize(n)
+		if c < n || c < smallest || n > smallest && c > n+n/4+1 || classSize(c) != c {
+			t.Fatalf("classSize(%d) = %d", n, c)
+		}
+	}
+}
