@@ -157,11 +157,16 @@ func (s *station) poolRefuses(context.Context) error {
 	return nil
 }
 
+// patience is how long a proof waits for what must come, before it says that it
+// did not.
+const patience = 10 * time.Second
+
 // overlap passes a token between a single lane and the coordinator: each waits
 // for the other, so that neither could run alone.
 func (s *station) overlap(context.Context) error {
 	const rounds = 1000
-	there, back := make(chan int), make(chan int)
+	there, back := make(chan int), make(chan int, 1)
+	late := time.After(patience)
 	err := s.single.RunWithCoordinator(
 		func(ctl *lanes.Control, _ lanes.Lane, e *cpu.Engine) error {
 			for range rounds {
@@ -170,6 +175,8 @@ func (s *station) overlap(context.Context) error {
 					back <- k + 1
 				case <-ctl.Done():
 					return ctl.Cause()
+				case <-late:
+					return errors.New("the lane waits in vain for the coordinator")
 				}
 			}
 			_, err := double(e, 1)
@@ -185,8 +192,13 @@ func (s *station) overlap(context.Context) error {
 				case <-ctl.LanesDone():
 					return errors.New("the lane ended early")
 				}
-				if got := <-back; got != k+1 {
-					return fmt.Errorf("sent %d, got %d", k, got)
+				select {
+				case got := <-back:
+					if got != k+1 {
+						return fmt.Errorf("sent %d, got %d", k, got)
+					}
+				case <-ctl.Done():
+					return ctl.Cause()
 				}
 			}
 			<-ctl.LanesDone()
@@ -202,6 +214,7 @@ func (s *station) cancel(ctx context.Context) error {
 	own, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
 	stop, last := errors.New("told to stop"), s.world.Size()-1
+	var inVain atomic.Bool
 	var items []int
 	if s.world.Rank() == 0 {
 		items = make([]int, 4*s.world.Size())
@@ -211,14 +224,22 @@ func (s *station) cancel(ctx context.Context) error {
 			if s.world.Rank() == last {
 				cancel(stop)
 			}
-			<-ctx.Done()
-			return 0, context.Cause(ctx)
+			select {
+			case <-ctx.Done():
+				return 0, context.Cause(ctx)
+			case <-time.After(patience):
+				inVain.Store(true)
+				return 0, errors.New("not told to stop")
+			}
 		})
 	var ce *hataori.CancelError
 	if !errors.As(err, &ce) || !errors.Is(err, context.Canceled) || ce.Rank != last || ce.Cause != stop.Error() {
 		err = fmt.Errorf("the call returned: %w", orMissing(err))
 	} else {
 		err = nil
+	}
+	if inVain.Load() {
+		err = errors.Join(err, errors.New("an item waited in vain for the end of its context"))
 	}
 	return errors.Join(err, s.sameEverywhere(ctx, fmt.Sprint(ce)))
 }
