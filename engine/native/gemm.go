@@ -235,7 +235,7 @@ func (g *product[T]) blockA(i0, mb, p0, kb int) block {
 		return block{p: p, rs: g.a.rs * size, cs: g.a.cs * size, step: mr * g.a.rs * size}
 	}
 	buf := scratch[T](&g.ws.a, (mb+mr-1)/mr*mr*kb)
-	packPanels(buf, p, g.a.cs, g.a.rs, kb, mb, mr)
+	packPanels(g.set.transposer, buf, p, g.a.cs, g.a.rs, kb, mb, mr)
 	if g.a.conj {
 		conjugate(buf)
 	}
@@ -254,7 +254,7 @@ func (g *product[T]) blockB(p0, kb, j0, nb int) block {
 		return block{p: p, rs: g.b.rs * size, step: nr * size}
 	}
 	buf := scratch[T](&g.ws.b, (nb+nr-1)/nr*nr*kb)
-	packPanels(buf, p, g.b.rs, g.b.cs, kb, nb, nr)
+	packPanels(g.set.transposer, buf, p, g.b.rs, g.b.cs, kb, nb, nr)
 	if g.b.conj {
 		conjugate(buf)
 	}
@@ -302,7 +302,7 @@ func (g *product[T]) tiles(ab, bb block, i0, mb, j0, nb int) {
 func (g *product[T]) pad(t *tile, w int) {
 	nr, size := g.set.nr(), sizeOf[T]()
 	buf := scratch[T](&g.ws.pad, nr*t.k)
-	packPanels(buf, t.b, t.brs/size, 1, t.k, w, nr)
+	packPanels(g.set.transposer, buf, t.b, t.brs/size, 1, t.k, w, nr)
 	t.b, t.brs = unsafe.Pointer(&buf[0]), nr*size
 }
 

@@ -117,8 +117,8 @@ func drawMat[T Number](t *rapid.T, r *rand.Rand, name string, rows, cols int) Ma
 }
 
 func testGemmProperty[T Number](t *rapid.T) {
-	dim := rapid.OneOf(rapid.IntRange(0, 12), rapid.IntRange(0, 60), rapid.IntRange(120, 140))
-	m, n, k := dim.Draw(t, "m"), dim.Draw(t, "n"), rapid.OneOf(dim, rapid.IntRange(250, 300)).Draw(t, "k")
+	dim := rapid.OneOf(rapid.IntRange(0, 12), rapid.IntRange(0, 40), rapid.IntRange(50, 75))
+	m, n, k := dim.Draw(t, "m"), dim.Draw(t, "n"), rapid.OneOf(dim, dim, dim, rapid.IntRange(254, 262)).Draw(t, "k")
 	r := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, "seed"), 7))
 	a, b, c := drawMat[T](t, r, "A", m, k), drawMat[T](t, r, "B", k, n), drawMat[T](t, r, "C", m, n)
 	a.Conj, b.Conj = rapid.Bool().Draw(t, "conj A"), rapid.Bool().Draw(t, "conj B")
@@ -170,7 +170,7 @@ func TestGemmBlocks(t *testing.T) {
 
 func testGemmBlocks[T Number](t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, s := range [][3]int{{blockM*2 + 5, 50, blockK + 3}, {9, 2*blockN + 7, 5}, {130, 130, 2*blockK + 1}} {
+	for _, s := range [][3]int{{blockM*2 + 5, 26, blockK + 3}, {9, 2*blockN + 7, 5}, {50, 110, 2*blockK + 1}} {
 		m, n, k := s[0], s[1], s[2]
 		x, y, z, w := make([]T, m*k), make([]T, k*n), make([]T, m*n), make([]T, m*n)
 		fillInts(r, x)
@@ -203,7 +203,7 @@ func TestGemmBitsOfParts(t *testing.T) {
 }
 
 func testGemmBitsOfParts[T Number](t *testing.T) {
-	const m, n, k = 101, 107, 301
+	const m, n, k = 51, 107, 301
 	r := rand.New(rand.NewPCG(5, 6))
 	x, y := make([]T, m*k), make([]T, k*n)
 	fillRand(r, x)
@@ -216,7 +216,7 @@ func testGemmBitsOfParts[T Number](t *testing.T) {
 			if err := Gemm(l, &ws, m, n, k, alpha, a, b, 0, dense(whole, n)); err != nil {
 				t.Fatal(err)
 			}
-			for _, step := range []int{1, 3, 8, 33, 70} {
+			for _, step := range []int{3, 8, 33} {
 				part := make([]T, m*n)
 				for i := 0; i < m; i += step {
 					for j := 0; j < n; j += step + 6 {

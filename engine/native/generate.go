@@ -1,3 +1,3 @@
 package native
 
-//go:generate go run -tags avogen ./internal/gen -out gemm_kernels_amd64.s
+//go:generate go run -tags avogen ./internal/gen -out kernels_gen_amd64.s

@@ -38,6 +38,8 @@ type kernelSet struct {
 	nv     int         // vectors of a full tile
 	reals  int         // real components of a vector
 	masked bool        // columns outside the mask are neither read nor written
+
+	transposer transposer // for packing
 }
 
 func (s *kernelSet) mr() int { return s.rows[0].rows }
@@ -71,10 +73,10 @@ func (s *kernelSet) setMask(t *tile, cols int) {
 
 // Constants: tables of functions.
 var (
-	f32Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[float32]}}}, 4, 1, 4, false}
-	f64Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[float64]}}}, 4, 1, 4, false}
-	c64Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[complex64]}}}, 4, 1, 8, false}
-	c128Portable = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[complex128]}}}, 4, 1, 8, false}
+	f32Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[float32]}}}, 4, 1, 4, false, 0}
+	f64Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[float64]}}}, 4, 1, 4, false, 0}
+	c64Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[complex64]}}}, 4, 1, 8, false, 0}
+	c128Portable = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[complex128]}}}, 4, 1, 8, false, 0}
 )
 
 // portableTile is the micro-kernel in Go: 2×4.

@@ -1,5 +1,63 @@
 package native
 
-import "github.com/hataori/hataori-go/engine"
+import (
+	"unsafe"
 
-func rows(d engine.DType) rowsOf { return portableRows(d) }
+	"github.com/hataori/hataori-go/engine"
+)
+
+// rows are bit for bit those of portableRows at every level.
+func rows(d engine.DType) rowsOf {
+	if Best(Auto) == Portable {
+		return portableRows(d)
+	}
+	return vectorRows(d)
+}
+
+func vectorRows(d engine.DType) rowsOf {
+	p := portableRows(d)
+	switch d {
+	case engine.Float32:
+		p.add = binaryRow(addRowF32, p.add, 4)
+		p.mul = binaryRow(mulRowF32, p.mul, 4)
+		p.scale = scaledRow(scaleRowF32, p.scale, 4, func(by *factor) unsafe.Pointer { return unsafe.Pointer(&by.f32) })
+	case engine.Float64:
+		p.add = binaryRow(addRowF64, p.add, 8)
+		p.mul = binaryRow(mulRowF64, p.mul, 8)
+		p.scale = scaledRow(scaleRowF64, p.scale, 8, func(by *factor) unsafe.Pointer { return unsafe.Pointer(&by.f64) })
+	case engine.Complex64:
+		p.add = binaryRow(addRowF32, p.add, 8)
+	case engine.Complex128:
+		p.add = binaryRow(addRowF64, p.add, 16)
+		p.mul = binaryRow(mulRowC128, p.mul, 16)
+		p.scale = scaledRow(scaleRowC128, p.scale, 16, func(by *factor) unsafe.Pointer { return unsafe.Pointer(&by.c128) })
+	}
+	return p
+}
+
+// binaryRow computes whole vectors by f and the rest by tail.
+func binaryRow(f func(dst, x, y unsafe.Pointer, n int), tail row, size int) row {
+	return func(dst, x, y unsafe.Pointer, n int, by *factor) {
+		if v := n * size / 32; v > 0 {
+			f(dst, x, y, v)
+			done := v * 32
+			if n -= done / size; n == 0 {
+				return
+			}
+			dst, x, y = unsafe.Add(dst, done), unsafe.Add(x, done), unsafe.Add(y, done)
+		}
+		tail(dst, x, y, n, by)
+	}
+}
+
+// scaledRow does so for scaling; f is given the address of the factor as y.
+func scaledRow(f func(dst, x, y unsafe.Pointer, n int), tail row, size int, of func(*factor) unsafe.Pointer) row {
+	vector := binaryRow(f, func(_, _, _ unsafe.Pointer, _ int, _ *factor) {}, size)
+	return func(dst, x, _ unsafe.Pointer, n int, by *factor) {
+		vector(dst, x, of(by), n, by)
+		whole := n * size / 32 * 32
+		if rest := n - whole/size; rest > 0 {
+			tail(unsafe.Add(dst, whole), unsafe.Add(x, whole), nil, rest, by)
+		}
+	}
+}

@@ -2,6 +2,41 @@
 
 package native
 
+import "unsafe"
+
+//go:noescape
+func transposeRows4(dst unsafe.Pointer, rows *[8]unsafe.Pointer, n, stride int)
+
+//go:noescape
+func transposeRows8(dst unsafe.Pointer, rows *[8]unsafe.Pointer, n, stride int)
+
+//go:noescape
+func transposeRows16(dst unsafe.Pointer, rows *[8]unsafe.Pointer, n, stride int)
+
+//go:noescape
+func addRowF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func addRowF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func mulRowF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func mulRowF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func mulRowC128(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func scaleRowF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func scaleRowF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func scaleRowC128(dst, x, y unsafe.Pointer, n int)
+
 //go:noescape
 func gemmF32AVX2R4V3(t *tile)
 

@@ -1,0 +1,157 @@
+//go:build avogen
+
+package main
+
+import (
+	. "github.com/mmcloughlin/avo/build"
+	"github.com/mmcloughlin/avo/operand"
+	"github.com/mmcloughlin/avo/reg"
+)
+
+// Transpositions of a few rows: for c < n, in steps of 32 bytes of each row,
+//
+//	dst[c·stride …] = rows[0][c], rows[1][c], …
+//
+// so that 32 bytes are written for each column.
+
+var ymm = avx2.regs
+
+// names of what was emitted.
+var transposeNames, rowNames []string
+
+// row pointers, by row.
+var rowPtr = []reg.GPPhysical{reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.R8, reg.R9, reg.R10, reg.R11}
+
+func transpose(name string, rows int, body func() []reg.VecPhysical) {
+	transposeNames = append(transposeNames, name)
+	TEXT(name, NOSPLIT, "func(dst uintptr, rows uintptr, n int, stride int)")
+	Doc(name + " transposes the first n columns of some rows.")
+	dst, list, n, stride := reg.RDI, reg.RSI, reg.R12, reg.R13
+	Load(Param("dst"), dst)
+	Load(Param("rows"), list)
+	Load(Param("n"), n)
+	Load(Param("stride"), stride)
+	for i := range rows {
+		MOVQ(mem(list, 8*i), rowPtr[i])
+	}
+	off := list
+	XORQ(off, off)
+	Label("loop")
+	for i := range rows {
+		VMOVUPD(operand.Mem{Base: rowPtr[i], Index: off, Scale: 1}, ymm[i])
+	}
+	for _, r := range body() {
+		VMOVUPD(r, mem(dst, 0))
+		ADDQ(stride, dst)
+	}
+	ADDQ(operand.I8(32), off)
+	SUBQ(operand.I8(rows), n) // a column for each row fills 32 bytes both ways
+	JG(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func transpose4() []reg.VecPhysical {
+	t, u := ymm[8:16], ymm[0:8]
+	for i := 0; i < 8; i += 2 {
+		VUNPCKLPS(ymm[i+1], ymm[i], t[i])
+		VUNPCKHPS(ymm[i+1], ymm[i], t[i+1])
+	}
+	for i := 0; i < 8; i += 4 {
+		VSHUFPS(operand.U8(0x44), t[i+2], t[i], u[i])
+		VSHUFPS(operand.U8(0xee), t[i+2], t[i], u[i+1])
+		VSHUFPS(operand.U8(0x44), t[i+3], t[i+1], u[i+2])
+		VSHUFPS(operand.U8(0xee), t[i+3], t[i+1], u[i+3])
+	}
+	for i := range 4 {
+		VPERM2F128(operand.U8(0x20), u[i+4], u[i], t[i])
+		VPERM2F128(operand.U8(0x31), u[i+4], u[i], t[i+4])
+	}
+	return t
+}
+
+func transpose8() []reg.VecPhysical {
+	t, o := ymm[4:8], ymm[8:12]
+	for i := 0; i < 4; i += 2 {
+		VUNPCKLPD(ymm[i+1], ymm[i], t[i])
+		VUNPCKHPD(ymm[i+1], ymm[i], t[i+1])
+	}
+	for i := range 2 {
+		VPERM2F128(operand.U8(0x20), t[i+2], t[i], o[i])
+		VPERM2F128(operand.U8(0x31), t[i+2], t[i], o[i+2])
+	}
+	return o
+}
+
+func transpose16() []reg.VecPhysical {
+	VPERM2F128(operand.U8(0x20), ymm[1], ymm[0], ymm[2])
+	VPERM2F128(operand.U8(0x31), ymm[1], ymm[0], ymm[3])
+	return ymm[2:4]
+}
+
+func transpositions() {
+	transpose("transposeRows4", 8, transpose4)
+	transpose("transposeRows8", 4, transpose8)
+	transpose("transposeRows16", 2, transpose16)
+}
+
+// Rows of elementwise operations: n is the number of vectors, ≥ 1. dst may be x
+// or y.
+
+func rowKernel(name string, args int, setup func(), body func(x, y, out reg.VecPhysical)) {
+	sig := "func(dst uintptr, x uintptr, y uintptr, n int)"
+	rowNames = append(rowNames, name)
+	TEXT(name, NOSPLIT, sig)
+	Doc(name + " computes a row of n vectors of 32 bytes.")
+	dst, x, y, n := reg.RDI, reg.RSI, reg.RDX, reg.RCX
+	Load(Param("dst"), dst)
+	Load(Param("x"), x)
+	Load(Param("y"), y)
+	Load(Param("n"), n)
+	if setup != nil {
+		setup()
+	}
+	Label("loop")
+	VMOVUPD(mem(x, 0), ymm[0])
+	if args == 2 {
+		VMOVUPD(mem(y, 0), ymm[1])
+	}
+	body(ymm[0], ymm[1], ymm[2])
+	VMOVUPD(ymm[2], mem(dst, 0))
+	ADDQ(operand.I8(32), x)
+	if args == 2 {
+		ADDQ(operand.I8(32), y)
+	}
+	ADDQ(operand.I8(32), dst)
+	DECQ(n)
+	JNZ(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+// The products and sums are rounded one by one, as those of the loops in Go
+// are: no fused operation, so the bits are the same. There are none for products
+// of complex64, which Go computes in float64 and rounds once.
+func elementwiseRows() {
+	rowKernel("addRowF32", 2, nil, func(x, y, out reg.VecPhysical) { VADDPS(y, x, out) })
+	rowKernel("addRowF64", 2, nil, func(x, y, out reg.VecPhysical) { VADDPD(y, x, out) })
+	rowKernel("mulRowF32", 2, nil, func(x, y, out reg.VecPhysical) { VMULPS(y, x, out) })
+	rowKernel("mulRowF64", 2, nil, func(x, y, out reg.VecPhysical) { VMULPD(y, x, out) })
+	mul64 := func(x, re, im, out reg.VecPhysical) {
+		VPERMILPD(operand.U8(0x5), x, ymm[5])
+		VMULPD(re, x, out)
+		VMULPD(im, ymm[5], ymm[5])
+		VADDSUBPD(ymm[5], out, out)
+	}
+	rowKernel("mulRowC128", 2, nil, func(x, y, out reg.VecPhysical) {
+		VMOVDDUP(y, ymm[3])
+		VPERMILPD(operand.U8(0xf), y, ymm[4])
+		mul64(x, ymm[3], ymm[4], out)
+	})
+	factor := mem(reg.RDX, 0)
+	next := func(size int) operand.Mem { return mem(reg.RDX, size) }
+	rowKernel("scaleRowF32", 1, func() { VBROADCASTSS(factor, ymm[1]) }, func(x, by, out reg.VecPhysical) { VMULPS(by, x, out) })
+	rowKernel("scaleRowF64", 1, func() { VBROADCASTSD(factor, ymm[1]) }, func(x, by, out reg.VecPhysical) { VMULPD(by, x, out) })
+	rowKernel("scaleRowC128", 1, func() { VBROADCASTSD(factor, ymm[3]); VBROADCASTSD(next(8), ymm[4]) },
+		func(x, _, out reg.VecPhysical) { mul64(x, ymm[3], ymm[4], out) })
+}

@@ -1,0 +1,24 @@
+package native
+
+import "unsafe"
+
+// transposerOf returns the transposer for elements of size bytes at a level.
+func transposerOf(l Level, size int) transposer {
+	if l == Portable || size < 4 || size > 16 {
+		return 0
+	}
+	return transposer(32 / size)
+}
+
+// transposeVectors copies n columns of 32/size rows of elements of size bytes:
+// dst[c·stride …] = rows[0][c], rows[1][c], …, stride in bytes.
+func transposeVectors(size int, dst unsafe.Pointer, rows *[8]unsafe.Pointer, n, stride int) {
+	switch size {
+	case 4:
+		transposeRows4(dst, rows, n, stride)
+	case 8:
+		transposeRows8(dst, rows, n, stride)
+	case 16:
+		transposeRows16(dst, rows, n, stride)
+	}
+}
