@@ -1,0 +1,281 @@
+package mpi
+
+import (
+	"context"
+	"fmt"
+	"hash/fnv"
+	"io"
+	"math"
+	"os"
+	"os/signal"
+	"runtime"
+	"runtime/debug"
+	"sync"
+	"syscall"
+	"time"
+)
+
+// Exit statuses of a [Program]. A program ended by signal n has status 128 + n.
+// All ranks end with the same status, the highest of any rank.
+const (
+	ExitOK        = 0 // every rank returned nil
+	ExitError     = 1 // some rank returned an error, and all have returned
+	ExitInit      = 2 // Init failed
+	ExitPanic     = 3 // some rank panicked: the job was aborted
+	ExitAbandoned = 4 // some rank returned an error and others did not return: the job was aborted
+)
+
+// Program says how Run treats the process. The zero value is the default.
+type Program struct {
+	Options
+
+	// Grace is how long a rank that has failed waits for the others to return
+	// too, before it aborts the job. 0 means 10 s.
+	Grace time.Duration
+
+	// Signals end the program: the first cancels the context, a second one
+	// aborts the job. nil means SIGINT, SIGTERM and SIGUSR1, which batch
+	// systems send before a time limit.
+	Signals []os.Signal
+
+	// Stderr gets the messages. nil means os.Stderr.
+	Stderr io.Writer
+}
+
+// SignalError is the cause of a context that Run cancelled.
+type SignalError struct{ Signal os.Signal }
+
+func (e *SignalError) Error() string { return "signal: " + e.Signal.String() }
+
+// Main runs f on every rank as [Program.Run] does, with the default options,
+// and ends the process. It is for main functions:
+//
+//	func main() { mpi.Main(run) }
+//
+//	func run(ctx context.Context, rt *mpi.Runtime) error { … }
+//
+// A program that has options writes os.Exit(mpi.Program{…}.Run(run)).
+func Main(f func(ctx context.Context, rt *Runtime) error) {
+	os.Exit(Program{}.Run(f))
+}
+
+// Run initialises MPI, calls f on this goroutine and ends MPI. It returns the
+// exit status of the process. It
+//
+//   - raises GOMAXPROCS to Lanes + 1 (0 lanes: one per processor), unless the
+//     environment sets it;
+//   - cancels ctx, with a *SignalError as cause, at the first of the Signals;
+//   - when f returned an error on this rank, waits for the other ranks: a message
+//     that is the same on all failing ranks is printed once, and all ranks end
+//     with the same status; if others do not return within Grace, prints the
+//     error and aborts the job, so that nobody waits for ever;
+//   - when f panicked (or called runtime.Goexit), prints the value with its stack
+//     and aborts the job.
+//
+// After a signal the status is 128 + n even if f returned nil, because f may
+// have stopped before its work was done.
+//
+// Run is for the top of a program: it ends the process itself when it aborts.
+func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
+	if p.Grace <= 0 {
+		p.Grace = 10 * time.Second
+	}
+	if p.Signals == nil {
+		p.Signals = []os.Signal{os.Interrupt, syscall.SIGTERM, syscall.SIGUSR1}
+	}
+	if p.Stderr == nil {
+		p.Stderr = os.Stderr
+	}
+	p.raiseProcs()
+	rt, err := Init(p.Options)
+	if err != nil {
+		fmt.Fprintln(p.Stderr, err)
+		return ExitInit
+	}
+	pr := &process{Program: p, rt: rt}
+	if pr.settleComm, err = rt.World().Dup(); err != nil {
+		fmt.Fprintln(p.Stderr, err)
+		return ExitInit
+	}
+	ctx, cancel := context.WithCancelCause(context.Background())
+	stop := pr.watchSignals(cancel)
+	err = pr.guard(ctx, f)
+	cancel(nil)
+	code := pr.settle(err, pr.signalled())
+	code = pr.finish(code)
+	stop()
+	return code
+}
+
+// raiseProcs leaves a thread for communication beside the lanes.
+func (p Program) raiseProcs() {
+	lanes := p.Lanes
+	if lanes <= 0 {
+		lanes = allowedCPUs()
+	}
+	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < lanes+1 {
+		runtime.GOMAXPROCS(lanes + 1)
+	}
+}
+
+// process is one run of a Program.
+type process struct {
+	Program
+	rt         *Runtime
+	settleComm *Comm
+
+	mu  sync.Mutex
+	got syscall.Signal // first signal, 0 if none
+}
+
+func (p *process) signalled() int {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return int(p.got)
+}
+
+// watchSignals starts the goroutine that turns signals into cancellation, and
+// returns a function that ends it.
+func (p *process) watchSignals(cancel context.CancelCauseFunc) (stop func()) {
+	c := make(chan os.Signal, 4)
+	signal.Notify(c, p.Signals...)
+	done := make(chan struct{})
+	go func() {
+		defer close(done)
+		for sig := range c {
+			n, _ := sig.(syscall.Signal)
+			p.mu.Lock()
+			second := p.got != 0
+			if !second {
+				p.got = n
+			}
+			p.mu.Unlock()
+			if second {
+				p.say("%v again: ending the job", sig)
+				p.rt.World().Abort(128 + int(n))
+			}
+			cancel(&SignalError{sig})
+		}
+	}()
+	return func() {
+		signal.Stop(c)
+		close(c)
+		<-done
+	}
+}
+
+// say prints a line that names this rank.
+func (p *process) say(format string, args ...any) {
+	w := p.rt.World()
+	prefix := ""
+	if w.Size() > 1 {
+		prefix = fmt.Sprintf("rank %d (%s): ", w.Rank(), w.Host())
+	}
+	fmt.Fprintf(p.Stderr, prefix+format+"\n", args...)
+}
+
+// guard calls f and aborts the job if it does not return.
+func (p *process) guard(ctx context.Context, f func(context.Context, *Runtime) error) (err error) {
+	returned := false
+	defer func() {
+		if returned {
+			return
+		}
+		v := recover()
+		if v == nil {
+			v = "runtime.Goexit was called"
+		}
+		p.say("panic: %v\n\n%s", v, debug.Stack())
+		p.rt.World().Abort(ExitPanic)
+	}()
+	err = f(ctx, p.rt)
+	returned = true
+	return err
+}
+
+// settle agrees with the other ranks on an exit status and prints the errors.
+func (p *process) settle(err error, sig int) int {
+	code := ExitOK
+	if err != nil {
+		code = ExitError
+	}
+	if sig != 0 {
+		code = 128 + sig
+	}
+	w := p.settleComm
+	if err == nil && sig != 0 {
+		err = &SignalError{syscall.Signal(sig)}
+	}
+	// The minimum over ranks of: -code, lowest failing rank, and least and
+	// greatest hash of a message, to see whether all are the same.
+	const none = math.MaxInt64
+	send := []int64{-int64(code), none, none, none}
+	if err != nil {
+		h := fnv.New64a()
+		io.WriteString(h, err.Error())
+		sum := int64(h.Sum64() >> 2)
+		send = []int64{-int64(code), int64(w.Rank()), sum, -sum}
+	}
+	recv := make([]int64, len(send))
+	if !p.agree(send, recv, err) {
+		p.say("%v", err)
+		p.say("other ranks have not returned after %v: ending the job", p.Grace)
+		w.Abort(max(code, ExitAbandoned))
+	}
+	if err != nil {
+		same := recv[2] == -recv[3]
+		switch {
+		case same && int64(w.Rank()) == recv[1]:
+			fmt.Fprintln(p.Stderr, err)
+		case !same:
+			p.say("%v", err)
+		}
+	}
+	return int(-recv[0])
+}
+
+// agree reduces over all ranks. Without an error here it waits as long as the
+// others work; with one it says false when they do not come within Grace.
+func (p *process) agree(send, recv []int64, err error) bool {
+	r, startErr := p.settleComm.Iallreduce(send, recv, Min)
+	if startErr != nil {
+		p.say("%v", startErr)
+		return false
+	}
+	end := time.Now().Add(p.Grace)
+	for idle := (ladder{}); ; idle.wait() {
+		done, _, testErr := r.Test()
+		switch {
+		case testErr != nil:
+			p.say("%v", testErr)
+			return false
+		case done:
+			return true
+		case err != nil && time.Now().After(end):
+			return false
+		}
+	}
+}
+
+// finish ends MPI. All ranks come here together, so that Finalize does not wait
+// long; if it does, the process ends without it.
+func (p *process) finish(code int) int {
+	watchdog := time.AfterFunc(p.Grace, func() { exitProcess(code) })
+	defer watchdog.Stop()
+	w := p.rt.World()
+	err := p.settleComm.Free()
+	if err == nil {
+		err = p.rt.Finalize()
+	}
+	if err != nil {
+		// Requests left in flight: the library cannot be ended in good order.
+		if code == ExitOK {
+			p.say("%v", err)
+			code = ExitError
+		}
+		w.Abort(code)
+	}
+	return code
+}
+
+func exitProcess(status int) { os.Exit(status) }

@@ -1,0 +1,253 @@
+package mpi_test
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/signal"
+	"runtime"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hataori/hataori-go/mpi"
+)
+
+// programMain does what the variable HATAORI_TEST_DO says.
+func programMain() int {
+	p := mpi.Program{Grace: 2 * time.Second}
+	return p.Run(func(ctx context.Context, rt *mpi.Runtime) error {
+		w := rt.World()
+		last := w.Rank() == w.Size()-1
+		switch do := os.Getenv("HATAORI_TEST_DO"); do {
+		case "succeed":
+			if last {
+				time.Sleep(3 * time.Second) // longer than Grace: nobody has failed
+			}
+			return nil
+		case "same error":
+			return errors.New("item 7: singular matrix")
+		case "own errors":
+			return fmt.Errorf("rank %d cannot read its file", w.Rank())
+		case "one fails, others wait":
+			if last {
+				return errors.New("disk full")
+			}
+			return w.Barrier(ctx)
+		case "one fails, others return":
+			if last {
+				return errors.New("disk full")
+			}
+			return nil
+		case "panic":
+			if last {
+				var m map[string]int
+				m["x"] = 1
+			}
+			return w.Barrier(ctx)
+		case "goexit":
+			if last {
+				runtime.Goexit()
+			}
+			return w.Barrier(ctx)
+		case "abort 0":
+			if last {
+				w.Abort(0)
+			}
+			return w.Barrier(ctx)
+		case "abort 256":
+			if last {
+				w.Abort(256)
+			}
+			return w.Barrier(ctx)
+		case "busy":
+			_, err := w.Irecv(make([]byte, 1), w.Rank(), 0)
+			return err
+		case "wait":
+			fmt.Println("ready")
+			<-ctx.Done()
+			var sig *mpi.SignalError
+			if cause := context.Cause(ctx); !errors.As(cause, &sig) {
+				return cause
+			}
+			return nil
+		case "ignore":
+			fmt.Println("ready")
+			<-ctx.Done()
+			fmt.Println("cancelled")
+			select {}
+		default:
+			return fmt.Errorf("HATAORI_TEST_DO=%q", do)
+		}
+	})
+}
+
+func TestMainStatus(t *testing.T) {
+	for _, k := range []struct {
+		do     string
+		status int
+		says   string
+		times  int // that it is said, 0 for at least once
+	}{
+		{"succeed", 0, "", 0},
+		{"same error", mpi.ExitError, "item 7: singular matrix", 1},
+		{"own errors", mpi.ExitError, "rank 0 cannot read its file", 1},
+		{"own errors", mpi.ExitError, "rank 1 cannot read its file", 1},
+		{"one fails, others wait", mpi.ExitAbandoned, "disk full", 1},
+		{"one fails, others return", mpi.ExitError, "disk full", 1},
+		{"panic", mpi.ExitPanic, "assignment to entry in nil map", 1},
+		{"panic", mpi.ExitPanic, "main_test.go", 0},
+		{"goexit", mpi.ExitPanic, "runtime.Goexit was called", 1},
+		{"abort 0", 1, "", 0},
+		{"abort 256", 1, "", 0},
+		{"busy", mpi.ExitError, "requests in flight", 0},
+	} {
+		each(t, func(t *testing.T, l launcher) {
+			t.Run(k.do, func(t *testing.T) {
+				o := l.job(t, 2, "main", "HATAORI_TEST_DO="+k.do)
+				if o.status != k.status || !strings.Contains(o.stderr, k.says) {
+					t.Errorf("status %d, want %d and %q\n%s%s", o.status, k.status, k.says, o.stdout, o.stderr)
+				}
+				if n := strings.Count(o.stderr, k.says); k.times > 0 && n != k.times {
+					t.Errorf("%q is said %d times\n%s", k.says, n, o.stderr)
+				}
+				if k.status == 0 && o.stderr != "" {
+					t.Errorf("success is not silent: %s", o.stderr)
+				}
+			})
+		})
+	}
+	o := alone(t, "main", "HATAORI_TEST_DO=panic")
+	if o.status != mpi.ExitPanic || !strings.Contains(o.stderr, "nil map") {
+		t.Errorf("panic without a launcher: status %d\n%s", o.status, o.stderr)
+	}
+	o = alone(t, "main", "HATAORI_TEST_DO=same error")
+	if o.status != mpi.ExitError || o.stderr != "item 7: singular matrix\n" {
+		t.Errorf("error without a launcher: status %d\n%s", o.status, o.stderr)
+	}
+}
+
+// TestMainSignal ends a program by a signal, without a launcher in between,
+// which would add habits of its own.
+func TestMainSignal(t *testing.T) {
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	until := func(b *syncBuffer, what string) {
+		t.Helper()
+		for end := time.Now().Add(jobLimit / 2); !strings.Contains(b.String(), what); time.Sleep(time.Millisecond) {
+			if time.Now().After(end) {
+				t.Fatalf("%q does not come: %s", what, b.String())
+			}
+		}
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1} {
+		env := []string{programVariable + "=main", "HATAORI_TEST_DO=wait"}
+		o := start(t, env, func(p *os.Process, out *syncBuffer) {
+			until(out, "ready")
+			p.Signal(sig)
+		}, self)
+		if o.status != 128+int(sig) || !strings.Contains(o.stderr, "signal: "+sig.String()) {
+			t.Errorf("%v: status %d\n%s", sig, o.status, o.stderr)
+		}
+	}
+	env := []string{programVariable + "=main", "HATAORI_TEST_DO=ignore"}
+	o := start(t, env, func(p *os.Process, out *syncBuffer) {
+		until(out, "ready")
+		p.Signal(syscall.SIGTERM)
+		until(out, "cancelled")
+		p.Signal(syscall.SIGTERM)
+	}, self)
+	if o.status != 128+int(syscall.SIGTERM) || !strings.Contains(o.stderr, "again") {
+		t.Errorf("second signal: status %d\n%s", o.status, o.stderr)
+	}
+}
+
+// TestSignals checks that after Init Go programs get signals as before.
+func TestSignals(t *testing.T) {
+	each(t, func(t *testing.T, l launcher) {
+		o := l.job(t, 2, "signals")
+		o.ok(t)
+		if strings.Count(o.stdout, "all signals came, nil dereference recovered") != 2 {
+			t.Errorf("stdout: %s", o.stdout)
+		}
+	})
+}
+
+func programSignals() int {
+	rt, err := mpi.Init(mpi.Options{})
+	if err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	for _, sig := range []syscall.Signal{syscall.SIGHUP, syscall.SIGINT, syscall.SIGTERM, syscall.SIGUSR1, syscall.SIGUSR2, syscall.SIGWINCH, syscall.SIGURG} {
+		c := make(chan os.Signal, 10)
+		signal.Notify(c, sig)
+		if err := syscall.Kill(os.Getpid(), sig); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+			return 1
+		}
+		select {
+		case <-c:
+		case <-time.After(30 * time.Second):
+			fmt.Fprintln(os.Stderr, sig, "does not arrive")
+			return 1
+		}
+	}
+	if !recovers() {
+		fmt.Fprintln(os.Stderr, "no panic")
+		return 1
+	}
+	if err := rt.Finalize(); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		return 1
+	}
+	fmt.Println("all signals came, nil dereference recovered")
+	return 0
+}
+
+//go:noinline
+func read(p *int) int { return *p }
+
+func recovers() (ok bool) {
+	defer func() {
+		_, ok = recover().(runtime.Error)
+	}()
+	read(nil)
+	return false
+}
+
+// programAbandoned leaves a request behind and lets the garbage collector run
+// while the message comes: the buffer must still be there.
+func programAbandoned() int {
+	return inJob(mpi.Options{}, func(ctx context.Context, rt *mpi.Runtime) error {
+		w := rt.World()
+		next, prev := (w.Rank()+1)%w.Size(), (w.Rank()+w.Size()-1)%w.Size()
+		func() {
+			gone, cancel := context.WithCancel(ctx)
+			cancel()
+			w.Send(gone, make([]byte, 1<<20), next, 0) // given up at once
+		}()
+		for range 5 {
+			runtime.GC()
+			_ = make([][]byte, 1000)
+		}
+		p, _, err := w.RecvBytes(ctx, prev, 0)
+		if err != nil {
+			return err
+		}
+		for i, b := range p {
+			if b != 0 {
+				return wrongf("byte %d of a message given up is %d", i, b)
+			}
+		}
+		return w.Barrier(ctx)
+	})
+}
+
+func TestAbandonedSend(t *testing.T) {
+	each(t, func(t *testing.T, l launcher) { l.job(t, 2, "abandoned").ok(t) })
+}
