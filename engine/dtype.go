@@ -2,8 +2,9 @@ package engine
 
 import "fmt"
 
-// DType is the type of the elements of a tensor.
-type DType uint8
+// DType is the type of the elements of a tensor. It is a word wide so that a
+// Spec, which is part of every plan's key, has no padding to hash around.
+type DType uint64
 
 // The element types. The zero value is no type and valid nowhere.
 const (
@@ -89,5 +90,5 @@ func (d DType) String() string {
 	case Complex128:
 		return "complex128"
 	}
-	return fmt.Sprintf("dtype(%d)", uint8(d))
+	return fmt.Sprintf("dtype(%d)", uint64(d))
 }

@@ -6,7 +6,7 @@ import (
 )
 
 // DomainKind is the kind of memory that a tensor lies in.
-type DomainKind uint8
+type DomainKind uint16
 
 // The kinds of memory.
 const (
@@ -24,7 +24,7 @@ func (k DomainKind) String() string {
 	case Simulated:
 		return "simulated"
 	}
-	return fmt.Sprintf("domain(%d)", uint8(k))
+	return fmt.Sprintf("domain(%d)", uint16(k))
 }
 
 // Domain is the memory domain of a tensor: kind, device, and which of several

@@ -48,7 +48,9 @@ type Tensor struct {
 	spec   Spec
 	offset int // elements from the start of the buffer
 	n      int // elements
-	lo, hi int // lowest and highest element position used; hi < lo without elements
+	// The addresses of the first byte used and of the one after the last; both
+	// 0 without elements.
+	begin, end uintptr
 	buf    *Buffer
 	view   bool
 	ended  atomic.Bool
@@ -73,7 +75,7 @@ func (t *Tensor) set(op string, spec Spec, offset int, buf *Buffer) error {
 		return &DomainError{Op: op, Operand: NoOperand, Got: buf.domain, Want: spec.Domain}
 	}
 	spec = spec.Canonical()
-	t.spec, t.offset, t.buf, t.n, t.hi = spec, offset, buf, spec.Elements(), -1
+	t.spec, t.offset, t.buf, t.n = spec, offset, buf, spec.Elements()
 	lo, hi, ok := spec.reach()
 	if !ok {
 		t.offset = 0
@@ -85,7 +87,7 @@ func (t *Tensor) set(op string, spec Spec, offset int, buf *Buffer) error {
 		return shapeErr(op, NoOperand, NoAxis, "%v at offset %d reaches elements %d to %d of a buffer of %d",
 			spec, offset, offset+lo, offset+hi, size)
 	}
-	t.lo, t.hi = offset+lo, offset+hi
+	t.begin, t.end = t.addr(offset+lo), t.addr(offset+hi+1)
 	return nil
 }
 

@@ -19,6 +19,7 @@ func (a value) mul(b value) value {
 	ar, ai, br, bi := real(a.z), imag(a.z), real(b.z), imag(b.z)
 	return value{complex(ar*br-ai*bi, ar*bi+ai*br), a.n * b.n}
 }
+
 // times is f · a; a real f scales both parts.
 func (a value) times(f complex128) value {
 	n := int64(real(f)) * a.n
