@@ -80,3 +80,24 @@ func TestPingPongAllocatesNothing(t *testing.T) {
 		t.Log(o.stdout)
 	})
 }
+
+// BenchmarkPingPong reports the time of a round trip of 8 bytes between two
+// ranks, as one job under each launcher measures it.
+func BenchmarkPingPong(b *testing.B) {
+	for _, l := range launchers {
+		b.Run(l.name, func(b *testing.B) {
+			l.find(b)
+			var total int
+			for b.Loop() {
+				o := l.job(b, 2, "pingpong")
+				var bytes, ns int
+				if _, err := fmt.Sscanf(o.stdout, "bytes=%d ns/round=%d", &bytes, &ns); err != nil {
+					b.Fatalf("%v in %q", err, o.stdout)
+				}
+				total += ns
+			}
+			b.ReportMetric(float64(total)/float64(b.N), "ns/round-trip")
+			b.ReportMetric(0, "ns/op")
+		})
+	}
+}

@@ -81,23 +81,32 @@ func (c *Comm) abandon(ctx context.Context, op string, r *request) (Status, erro
 	return Status{}, gaveUp(op, ctx)
 }
 
-// completeOrphans makes progress for requests whose callers have left. Their
-// errors have nobody to go to.
-func (c *Comm) completeOrphans() {
+// settleOrphans completes what has been given up, as far as that goes.
+func (c *Comm) settleOrphans(patience time.Duration) {
+	end := time.Now().Add(patience)
+	for idle := (ladder{}); c.completeOrphans() > 0 && time.Now().Before(end); {
+		idle.wait()
+	}
+}
+
+// completeOrphans makes progress for requests whose callers have left, and
+// returns how many are left. Their errors have nobody to go to.
+func (c *Comm) completeOrphans() int {
 	if c.lib == nil {
-		return
+		return 0
 	}
 	gate.Lock()
 	defer gate.Unlock()
 	f := &c.lib.flying
 	kept := f.orphans[:0]
 	for _, r := range f.orphans {
-		if done, _, err := r.test(); !done && err == nil {
+		if done, _, err := r.test(); !done && err == nil && c.lib.live {
 			kept = append(kept, r)
 		}
 	}
 	clear(f.orphans[len(kept):])
 	f.orphans = kept
+	return len(kept)
 }
 
 // The blocking forms below poll, with growing pauses, until they are done or ctx

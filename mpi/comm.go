@@ -191,6 +191,7 @@ func (c *Comm) Private() (transport.Comm, error) {
 // returns ErrBusy, and does nothing, while requests of this communicator are in
 // flight on this rank.
 func (c *Comm) Free() error {
+	c.settleOrphans(abandonPatience)
 	if err := c.enter("Free"); err != nil {
 		return err
 	}

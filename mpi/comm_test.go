@@ -164,11 +164,15 @@ func exchange(ctx context.Context, w *mpi.Comm) error {
 
 func reductions(ctx context.Context, w *mpi.Comm) error {
 	n, r := float64(w.Size()), float64(w.Rank())
-	for op, want := range map[transport.Op][]float64{
-		mpi.Sum: {n * (n - 1) / 2, n * 0.25},
-		mpi.Min: {0, 0.25},
-		mpi.Max: {n - 1, 0.25},
+	for _, k := range []struct {
+		op   transport.Op
+		want []float64
+	}{
+		{mpi.Sum, []float64{n * (n - 1) / 2, n * 0.25}},
+		{mpi.Min, []float64{0, 0.25}},
+		{mpi.Max, []float64{n - 1, 0.25}},
 	} {
+		op, want := k.op, k.want
 		x := []float64{r, 0.25}
 		if err := w.AllreduceFloat64(ctx, x, op); err != nil {
 			return err

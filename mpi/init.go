@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"runtime"
+	"time"
 )
 
 // ThreadLevel is what an MPI library allows threads to do.
@@ -369,8 +370,10 @@ func (rt *Runtime) warn(by launcher) {
 // Finalize ends MPI, unless it was joined. It is collective. The communicators
 // of this Runtime cannot be used afterwards: their calls return
 // [transport.ErrFreed]. It returns ErrBusy, and does nothing, while requests are
-// in flight. A second call returns nil.
+// in flight; what a blocking form has given up it completes if that takes less
+// than a second. A second call returns nil.
 func (rt *Runtime) Finalize() error {
+	rt.world.settleOrphans(time.Second)
 	gate.Lock()
 	defer gate.Unlock()
 	if rt.ended {

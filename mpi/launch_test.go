@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"strconv"
-	"strings"
 	"sync"
 	"syscall"
 	"testing"
@@ -79,7 +78,7 @@ func each(t *testing.T, f func(t *testing.T, l launcher)) {
 	}
 }
 
-func (l launcher) find(t *testing.T) {
+func (l launcher) find(t testing.TB) {
 	t.Helper()
 	if testing.Short() {
 		t.Skip("jobs under a launcher are left out by -short")
@@ -93,7 +92,7 @@ func (l launcher) find(t *testing.T) {
 }
 
 // job runs a program on n ranks.
-func (l launcher) job(t *testing.T, n int, program string, env ...string) outcome {
+func (l launcher) job(t testing.TB, n int, program string, env ...string) outcome {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -104,7 +103,7 @@ func (l launcher) job(t *testing.T, n int, program string, env ...string) outcom
 }
 
 // alone runs a program without a launcher.
-func alone(t *testing.T, program string, env ...string) outcome {
+func alone(t testing.TB, program string, env ...string) outcome {
 	t.Helper()
 	self, err := os.Executable()
 	if err != nil {
@@ -115,7 +114,7 @@ func alone(t *testing.T, program string, env ...string) outcome {
 
 // start runs a command in a process group of its own and kills the group when
 // it takes too long. meanwhile, if any, is called with the running process.
-func start(t *testing.T, env []string, meanwhile func(p *os.Process, stdout *syncBuffer), command string, args ...string) outcome {
+func start(t testing.TB, env []string, meanwhile func(p *os.Process, stdout *syncBuffer), command string, args ...string) outcome {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), jobLimit)
 	defer cancel()
@@ -183,7 +182,5 @@ func (b *syncBuffer) String() string {
 func inJob(opts mpi.Options, body func(ctx context.Context, rt *mpi.Runtime) error) int {
 	return mpi.Program{Options: opts, Grace: time.Minute}.Run(body)
 }
-
-func count(s, what string) int { return strings.Count(s, what) }
 
 func wrongf(format string, args ...any) error { return fmt.Errorf(format, args...) }

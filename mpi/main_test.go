@@ -15,6 +15,8 @@ import (
 	"github.com/hataori/hataori-go/mpi"
 )
 
+func noMap() map[string]int { return nil }
+
 // programMain does what the variable HATAORI_TEST_DO says.
 func programMain() int {
 	p := mpi.Program{Grace: 2 * time.Second}
@@ -43,8 +45,7 @@ func programMain() int {
 			return nil
 		case "panic":
 			if last {
-				var m map[string]int
-				m["x"] = 1
+				noMap()["x"] = 1
 			}
 			return w.Barrier(ctx)
 		case "goexit":
