@@ -87,13 +87,15 @@ func Gemm[T Number](level Level, ws *Workspace, m, n, k int, alpha T, a, b Mat[T
 	return nil
 }
 
-// Blocking, in elements of 8 bytes. A block of B of blockK×(tile width) stays
-// in the first-level cache, a packed block of A in the second, one of B in the
-// third.
+// Blocking. A strip of A, of a tile's rows by blockK, stays in the first-level
+// cache while the tiles along it are computed. A block of B, of blockK by as
+// many panels of a tile's columns as blockBytes holds, stays in the second while
+// the strips pass by. Where A has to be packed, as many strips as packedBytes
+// holds are packed at once.
 const (
-	blockK = 256
-	blockM = 192
-	blockN = 3072
+	blockK      = 256
+	blockBytes  = 480 << 10
+	packedBytes = 4 << 20
 )
 
 // matrix is a Mat whose bounds have been checked.
@@ -125,7 +127,7 @@ type product[T Number] struct {
 	alpha, beta T
 	a, b, c     matrix
 
-	kc, mc, nc       int // blocks
+	mc, kc, nc       int // blocks: C and A by rows, A and B along k, B and C by columns
 	directA, directB bool
 }
 
@@ -160,18 +162,22 @@ func (g *product[T]) plan() {
 		g.a, g.b, g.c = g.b.t(), g.a.t(), g.c.t()
 	}
 	size, mr, nr := sizeOf[T](), g.set.mr(), g.set.nr()
-	g.kc, g.mc, g.nc = max(g.k, 1), g.m, g.n
+	g.mc, g.kc, g.nc = g.m, max(g.k, 1), g.n
 	if limit := blockK; g.k > limit {
 		g.kc = blocks(g.k, limit, 4)
 	}
-	if limit := blockM * 8 / size; g.m > limit {
-		g.mc = blocks(g.m, limit, mr)
+	if limit := blockBytes / (size * g.kc); g.n > limit {
+		g.nc = blocks(g.n, max(limit/nr*nr, nr), nr)
 	}
-	if limit := blockN * 8 / size; g.n > limit {
-		g.nc = blocks(g.n, limit, nr)
+	// A is read where it lies if its rows are contiguous, or too few tiles
+	// follow for a packed copy to pay; B if packing it would cost more than the
+	// detours of reading it in place.
+	few := g.n <= 4*nr
+	g.directA = g.alpha == 1 && !g.a.conj && (g.a.cs == 1 || few)
+	g.directB = !g.b.conj && g.b.cs == 1 && (g.m <= 4*mr || g.k*g.n*size <= blockBytes)
+	if limit := packedBytes / (size * g.kc); !g.directA && g.m > limit {
+		g.mc = blocks(g.m, limit/mr*mr, mr)
 	}
-	g.directA = g.alpha == 1 && !g.a.conj && g.n <= 4*nr
-	g.directB = !g.b.conj && g.b.cs == 1 && (g.m <= 4*mr || g.k*g.n*size <= 64<<10)
 }
 
 func (g *product[T]) run() {
@@ -184,24 +190,25 @@ func (g *product[T]) run() {
 			return
 		}
 	}
-	t := &g.ws.tile
-	t.one, t.one32 = 1, 1
-	for j0 := 0; j0 < g.n; j0 += g.nc {
-		nb := min(g.nc, g.n-j0)
+	full, edge := &g.ws.full, &g.ws.edge
+	full.one, full.one32, edge.one, edge.one32 = 1, 1, 1, 1
+	for i0 := 0; i0 < g.m; i0 += g.mc {
+		mb := min(g.mc, g.m-i0)
 		for p0 := 0; p0 < g.k; p0 += g.kc {
-			t.k = min(g.kc, g.k-p0)
-			t.add = 0
+			kb := min(g.kc, g.k-p0)
+			add := 0
 			if g.beta != 0 || p0 > 0 {
-				t.add = 1
+				add = 1
 			}
-			bb := g.blockB(p0, t.k, j0, nb)
-			for i0 := 0; i0 < g.m; i0 += g.mc {
-				mb := min(g.mc, g.m-i0)
-				g.tiles(g.blockA(i0, mb, p0, t.k), bb, i0, mb, j0, nb)
+			full.k, edge.k, full.add, edge.add = kb, kb, add, add
+			a := g.blockA(i0, mb, p0, kb)
+			for j0 := 0; j0 < g.n; j0 += g.nc {
+				nb := min(g.nc, g.n-j0)
+				g.strips(a, g.blockB(p0, kb, j0, nb), i0, mb, j0, nb)
 			}
 		}
 	}
-	t.a, t.b, t.c = nil, nil, nil
+	full.a, full.b, full.c, edge.a, edge.b, edge.c = nil, nil, nil, nil, nil, nil
 }
 
 // scale computes C = beta·C; with beta = 0 C is not read.
@@ -219,20 +226,20 @@ func (g *product[T]) scale() {
 	}
 }
 
-// block is an operand's part of a block, packed into panels or where it lies.
-// Distances are in bytes.
-type block struct {
+// panels is a block of A or B, packed into panels (strips, of A) or where it
+// lies. Distances are in bytes.
+type panels struct {
 	p      unsafe.Pointer
 	rs, cs int
 	step   int  // from panel to panel
 	padded bool // a full tile's width can be read everywhere
 }
 
-func (g *product[T]) blockA(i0, mb, p0, kb int) block {
+func (g *product[T]) blockA(i0, mb, p0, kb int) panels {
 	size, mr := sizeOf[T](), g.set.mr()
 	p := unsafe.Add(g.a.p, (i0*g.a.rs+p0*g.a.cs)*size)
 	if g.directA {
-		return block{p: p, rs: g.a.rs * size, cs: g.a.cs * size, step: mr * g.a.rs * size}
+		return panels{p: p, rs: g.a.rs * size, cs: g.a.cs * size, step: mr * g.a.rs * size}
 	}
 	buf := scratch[T](&g.ws.a, (mb+mr-1)/mr*mr*kb)
 	packPanels(g.set.transposer, buf, p, g.a.cs, g.a.rs, kb, mb, mr)
@@ -244,55 +251,69 @@ func (g *product[T]) blockA(i0, mb, p0, kb int) block {
 			buf[i] *= g.alpha
 		}
 	}
-	return block{p: unsafe.Pointer(&buf[0]), rs: size, cs: mr * size, step: mr * kb * size}
+	return panels{p: unsafe.Pointer(&buf[0]), rs: size, cs: mr * size, step: mr * kb * size}
 }
 
-func (g *product[T]) blockB(p0, kb, j0, nb int) block {
+func (g *product[T]) blockB(p0, kb, j0, nb int) panels {
 	size, nr := sizeOf[T](), g.set.nr()
 	p := unsafe.Add(g.b.p, (p0*g.b.rs+j0*g.b.cs)*size)
 	if g.directB {
-		return block{p: p, rs: g.b.rs * size, step: nr * size}
+		return panels{p: p, rs: g.b.rs * size, step: nr * size}
 	}
 	buf := scratch[T](&g.ws.b, (nb+nr-1)/nr*nr*kb)
 	packPanels(g.set.transposer, buf, p, g.b.rs, g.b.cs, kb, nb, nr)
 	if g.b.conj {
 		conjugate(buf)
 	}
-	return block{p: unsafe.Pointer(&buf[0]), rs: nr * size, step: nr * kb * size, padded: true}
+	return panels{p: unsafe.Pointer(&buf[0]), rs: nr * size, step: nr * kb * size, padded: true}
 }
 
-// tiles computes the block of C at (i0, j0) of mb×nb from blocks of A and B.
-func (g *product[T]) tiles(ab, bb block, i0, mb, j0, nb int) {
-	size, mr, nr := sizeOf[T](), g.set.mr(), g.set.nr()
-	t := &g.ws.tile
-	t.ars, t.acs = ab.rs, ab.cs
-	crow := unsafe.Add(g.c.p, (i0*g.c.rs+j0*g.c.cs)*size)
-	for j := 0; j < nb; j += nr {
-		w := min(nr, nb-j)
-		t.b, t.brs = unsafe.Add(bb.p, j/nr*bb.step), bb.rs
-		if g.set.masked {
-			g.set.setMask(t, w)
-		} else if w < nr && !bb.padded {
-			g.pad(t, w)
+// strips computes the block of C at (i0, j0) of mb×nb, strip by strip, from
+// blocks of A and B.
+func (g *product[T]) strips(a, b panels, i0, mb, j0, nb int) {
+	size, set := sizeOf[T](), g.set
+	mr, nr := set.mr(), set.nr()
+	full, edge := &g.ws.full, &g.ws.edge
+	whole, rest := nb/nr, nb%nr
+	width := set.width(rest)
+	full.ars, edge.ars, full.acs, edge.acs = a.rs, a.rs, a.cs, a.cs
+	full.brs, edge.brs = b.rs, b.rs
+	full.crs, edge.crs = g.c.rs*size, g.c.rs*size
+	direct := g.c.cs == 1
+	if set.masked {
+		set.setMask(full, nr)
+		set.setMask(edge, rest)
+	}
+	// The collector looks at tiles: no pointer in them may leave its operand.
+	if rest > 0 {
+		edge.b = unsafe.Add(b.p, whole*b.step)
+		if !set.masked && !b.padded {
+			g.pad(edge, rest)
 		}
-		direct := g.c.cs == 1 && (w == nr || g.set.masked)
-		t.crs = g.c.rs * size
-		width := g.set.width(w)
-		full := g.set.rows[0].width[width]
-		for i := 0; i < mb; i += mr {
-			t.rows = mr
-			kernel := full
-			if rest := mb - i; rest < mr {
-				t.rows = rest
-				kernel = g.set.pick(rest, width)
-			}
-			t.a = unsafe.Add(ab.p, i/mr*ab.step)
-			t.c = unsafe.Add(crow, (i*g.c.rs+j*g.c.cs)*size)
+	}
+	for i := 0; i < mb; i += mr {
+		rows := min(mr, mb-i)
+		full.rows, edge.rows = rows, rows
+		full.a = unsafe.Add(a.p, i/mr*a.step)
+		edge.a = full.a
+		c := unsafe.Add(g.c.p, ((i0+i)*g.c.rs+j0*g.c.cs)*size)
+		kernel := set.pick(rows, set.nv)
+		for j := range whole {
+			full.b, full.c = unsafe.Add(b.p, j*b.step), unsafe.Add(c, j*nr*g.c.cs*size)
 			if direct {
-				kernel(t)
+				kernel(full)
 			} else {
-				g.indirect(t, kernel, w)
+				g.indirect(full, kernel, nr)
 			}
+		}
+		if rest == 0 {
+			continue
+		}
+		edge.c = unsafe.Add(c, whole*nr*g.c.cs*size)
+		if kernel = set.pick(rows, width); direct && set.masked {
+			kernel(edge)
+		} else {
+			g.indirect(edge, kernel, rest)
 		}
 	}
 }

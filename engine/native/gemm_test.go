@@ -170,7 +170,7 @@ func TestGemmBlocks(t *testing.T) {
 
 func testGemmBlocks[T Number](t *testing.T) {
 	r := rand.New(rand.NewPCG(3, 4))
-	for _, s := range [][3]int{{blockM*2 + 5, 26, blockK + 3}, {9, 2*blockN + 7, 5}, {50, 110, 2*blockK + 1}} {
+	for _, s := range [][3]int{{packedBytes/blockK/8 + 50, 3, blockK}, {405, 26, blockK + 3}, {9, 5000, 15}, {50, 700, 2*blockK + 1}} {
 		m, n, k := s[0], s[1], s[2]
 		x, y, z, w := make([]T, m*k), make([]T, k*n), make([]T, m*n), make([]T, m*n)
 		fillInts(r, x)

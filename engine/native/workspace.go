@@ -5,7 +5,7 @@ import "unsafe"
 // Workspace is scratch memory for one call at a time: give each worker its
 // own. The zero value is ready. It keeps what it has grown to.
 type Workspace struct {
-	tile           tile
+	full, edge     tile
 	a, b, pad, out []complex128 // of the strictest alignment
 	sums           []complex128
 	rowsOfMaps     *[maxOperands][2 * tileRow]complex128
