@@ -149,7 +149,7 @@ func newGreedy(n *network, noise *rand.Rand, temperature float64) *greedy {
 		for _, l := range labels {
 			operands[k].add(l)
 		}
-		for _, l := range operands[k].list() {
+		for l := range operands[k].all() {
 			g.uses[l]++
 		}
 	}
@@ -167,7 +167,7 @@ func (g *greedy) add(labels set) {
 	g.tensors = append(g.tensors, greedyTensor{labels: labels, size: g.volume(labels)})
 	g.ids = append(g.ids, id)
 	var partners []int
-	for _, l := range labels.list() {
+	for l := range labels.all() {
 		g.users[l] = slices.DeleteFunc(g.users[l], func(other int) bool { return !g.live(other) })
 		partners = append(partners, g.users[l]...)
 		g.users[l] = append(g.users[l], id)
@@ -188,7 +188,7 @@ func (g *greedy) add(labels set) {
 func (g *greedy) product(a, b int) set {
 	x, y := g.tensors[a].labels, g.tensors[b].labels
 	kept := x.union(y)
-	for _, l := range kept.list() {
+	for l := range kept.all() {
 		own := 0
 		if x.has(l) {
 			own++
@@ -205,7 +205,7 @@ func (g *greedy) product(a, b int) set {
 
 func (g *greedy) volume(labels set) float64 {
 	v := 1.0
-	for _, l := range labels.list() {
+	for l := range labels.all() {
 		v *= float64(g.sizes[l])
 	}
 	return v
@@ -214,7 +214,7 @@ func (g *greedy) volume(labels set) float64 {
 func (g *greedy) contract(a, b int) {
 	kept := g.product(a, b)
 	x, y := &g.tensors[a], &g.tensors[b]
-	for _, l := range x.labels.union(y.labels).list() {
+	for l := range x.labels.union(y.labels).all() {
 		if x.labels.has(l) && y.labels.has(l) {
 			g.uses[l]--
 		}

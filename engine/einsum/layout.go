@@ -89,7 +89,7 @@ func (p *Plan) classify(i int) stage {
 	nd := t.nodes[i]
 	a, b := t.nodes[nd.left].labels, t.nodes[nd.right].labels
 	s := stage{node: i, left: nd.left, right: nd.right, kind: dot}
-	for _, l := range p.long(nd.spanned.list()) {
+	for _, l := range p.long(nd.loops) {
 		switch {
 		case !nd.labels.has(l):
 			s.summed = append(s.summed, l)
@@ -189,7 +189,7 @@ func (p *Plan) long(labels []int) []int {
 
 func (p *Plan) volume(node int) float64 {
 	v := 1.0
-	for _, l := range p.tree.nodes[node].labels.list() {
+	for _, l := range p.tree.nodes[node].kept {
 		v *= float64(p.sizes[l])
 	}
 	return v

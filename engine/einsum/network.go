@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"iter"
 	"math/bits"
 	"slices"
 )
@@ -125,13 +126,18 @@ func (s set) meets(t set) bool {
 	return false
 }
 
-// list returns the members in ascending order.
-func (s set) list() []int {
-	var members []int
-	for i, word := range s {
-		for ; word != 0; word &= word - 1 {
-			members = append(members, i*64+bits.TrailingZeros64(word))
+// all yields the members in ascending order.
+func (s set) all() iter.Seq[int] {
+	return func(yield func(int) bool) {
+		for i, word := range s {
+			for ; word != 0; word &= word - 1 {
+				if !yield(i*64 + bits.TrailingZeros64(word)) {
+					return
+				}
+			}
 		}
 	}
-	return members
 }
+
+// list returns the members in ascending order.
+func (s set) list() []int { return slices.Collect(s.all()) }

@@ -63,7 +63,7 @@ func newPlan(s Subscripts, path Path, t *tree, cuts []cut) (*Plan, error) {
 		p.sizes[c.label] /= c.parts
 	}
 	for i, nd := range t.nodes[len(t.operands):] {
-		if _, ok := t.elements(nd.labels.list(), p.sizes); !ok {
+		if _, ok := t.elements(nd.kept, p.sizes); !ok {
 			e := wrongStep(i, "its result has more elements than can be addressed; take another path or cut its labels")
 			e.Err = ErrSize
 			return nil, e
@@ -72,9 +72,6 @@ func newPlan(s Subscripts, path Path, t *tree, cuts []cut) (*Plan, error) {
 	p.layOut()
 	p.schedule()
 	p.cost.Operations, p.cost.Shared, p.cost.Largest = t.measure(p.sizes, cuts)
-	if len(cuts) == 0 {
-		p.cost.Shared = 0
-	}
 	return p, nil
 }
 
@@ -92,24 +89,30 @@ func (t *tree) measure(sizes []int, cuts []cut) (operations, shared float64, lar
 		if nd.left == None {
 			continue
 		}
-		varies[i] = varies[i] || varies[nd.left] || varies[nd.right]
-		work := 1.0
-		for _, l := range nd.spanned.list() {
-			work *= float64(sizes[l])
-		}
+		varies[i] = len(cuts) == 0 || varies[i] || varies[nd.left] || varies[nd.right]
+		work := t.work(&nd, sizes)
 		if varies[i] {
 			operations += count * work
 		} else {
 			operations += work
 			shared += work
 		}
-		elements, _ := t.elements(nd.labels.list(), sizes)
+		elements, _ := t.elements(nd.kept, sizes)
 		largest = max(largest, elements)
 	}
 	if len(t.nodes) == 1 {
 		largest, _ = t.elements(t.output, sizes)
 	}
 	return operations, shared, largest
+}
+
+// work counts the multiply-adds of a step.
+func (t *tree) work(nd *node, sizes []int) float64 {
+	work := 1.0
+	for _, l := range nd.loops {
+		work *= float64(sizes[l])
+	}
+	return work
 }
 
 // Subscripts returns what the plan contracts.

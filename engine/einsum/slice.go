@@ -134,33 +134,41 @@ type Limits struct {
 	Slices int
 }
 
-// FindCuts chooses labels to cut so that the slices meet the limits, with
-// little work added: again and again it cuts the label whose next prime
-// factor adds least work per slice won. The choice depends on the plan and
-// the limits alone. When no cuts meet the limits, the *[Error] wraps
-// [ErrSlice] and says how far cutting goes.
+// FindCuts chooses labels to cut so that the slices meet the limits: again and
+// again it cuts the label whose next prime factor costs least time per slice
+// won. Time is what √Slices engines would take, each of which does the shared
+// work and its part of the rest: cuts that add little work but leave most of it
+// shared are as bad as cuts that repeat it. The choice depends on the plan and
+// the limits alone. When no cuts meet the limits, the *[Error] wraps [ErrSlice]
+// and says how far cutting goes.
 func (p *Plan) FindCuts(limits Limits) ([]Cut, error) {
 	t := p.tree
 	parts := make([]int, len(t.labels))
 	for l := range parts {
 		parts[l] = 1
 	}
+	engines := math.Ceil(math.Sqrt(float64(max(limits.Slices, 1))))
+	time := func(sizes []int, cuts []cut) float64 {
+		operations, shared, _ := t.measure(sizes, cuts)
+		return max(1, shared+(operations-shared)/engines)
+	}
 	count := 1
 	for {
 		sizes, cuts := t.divide(parts)
-		operations, _, largest := t.measure(sizes, cuts)
+		_, _, largest := t.measure(sizes, cuts)
 		tooLarge := limits.Largest > 0 && largest > limits.Largest
 		if !tooLarge && count >= limits.Slices {
 			break
 		}
 		candidates := t.candidates(sizes, limits.Largest, tooLarge)
+		before := time(sizes, cuts)
 		best, factor, least := None, 0, math.Inf(1)
 		for _, l := range candidates {
 			f := smallestFactor(sizes[l])
 			parts[l] *= f
-			after, _, _ := t.measure(t.divide(parts))
+			after := time(t.divide(parts))
 			parts[l] /= f
-			if score := math.Log(max(after, 1)/max(operations, 1)) / math.Log(float64(f)); score < least {
+			if score := math.Log(after/before) / math.Log(float64(f)); score < least {
 				best, factor, least = l, f, score
 			}
 		}
@@ -195,24 +203,28 @@ func (t *tree) divide(parts []int) ([]int, []cut) {
 	return sizes, cuts
 }
 
-// candidates lists the labels worth cutting: output labels first, so that of
-// two equally good cuts the one without additions is taken. While a result is
-// too large only its labels help.
+// candidates lists the labels worth cutting: those of results that are too
+// large, or else those of the steps that do most. Output labels come first, so
+// that of two equally good cuts the one without additions is taken.
 func (t *tree) candidates(sizes []int, limit int, tooLarge bool) []int {
+	const much = 1. / 32 // of what the largest step does
+	steps := t.nodes[min(len(t.operands), len(t.nodes)-1):]
+	most := 1.0
+	for _, nd := range steps {
+		most = max(most, t.work(&nd, sizes))
+	}
 	useful := newSet(len(t.labels))
-	for _, nd := range t.nodes {
-		if nd.left == None && len(t.nodes) > 1 {
-			continue
-		}
-		if elements, _ := t.elements(nd.labels.list(), sizes); !tooLarge || elements > limit {
+	for _, nd := range steps {
+		elements, _ := t.elements(nd.kept, sizes)
+		switch {
+		case tooLarge && elements > limit:
 			useful = useful.union(nd.labels)
-			if !tooLarge {
-				useful = useful.union(nd.spanned)
-			}
+		case !tooLarge && t.work(&nd, sizes) >= much*most:
+			useful = useful.union(nd.spanned)
 		}
 	}
 	list := slices.Clone(t.output)
-	for _, l := range useful.list() {
+	for l := range useful.all() {
 		if !slices.Contains(t.output, l) {
 			list = append(list, l)
 		}

@@ -12,6 +12,8 @@ type node struct {
 	left, right int // the tensors a step contracts; None for operands
 	labels      set // labels of the tensor
 	spanned     set // labels of both tensors of a step: its loop nest
+
+	kept, loops []int // the members of labels and of spanned
 }
 
 // tree is a network with the order of its contraction. Nodes 0…n−1 are the
@@ -54,7 +56,7 @@ func newTree(n *network, path Path) (*tree, error) {
 		made := node{left: live[i], right: live[j]}
 		a, b := t.nodes[made.left].labels, t.nodes[made.right].labels
 		made.spanned = a.union(b)
-		for _, l := range made.spanned.list() {
+		for l := range made.spanned.all() {
 			if a.has(l) && b.has(l) {
 				uses[l]-- // two tensors become one
 			}
@@ -66,6 +68,10 @@ func newTree(n *network, path Path) (*tree, error) {
 	if len(live) != 1 {
 		return nil, wrong(ErrPath, "%d tensors are left after the last of %d steps; %d operands need %d steps",
 			len(live), len(path), operands, operands-1)
+	}
+	for i := range t.nodes {
+		nd := &t.nodes[i]
+		nd.kept, nd.loops = nd.labels.list(), nd.spanned.list()
 	}
 	return t, nil
 }
@@ -89,7 +95,7 @@ func checkStep(step int, pair [2]int, live, operands int) error {
 // others' use back.
 func drop(s set, uses []int, own int) set {
 	kept := s.union(nil)
-	for _, l := range s.list() {
+	for l := range s.all() {
 		if uses[l] <= own {
 			kept.remove(l)
 			uses[l] = 0

@@ -31,8 +31,8 @@ type options struct {
 // The default circuit: large enough to show what lanes are for, small enough
 // that its state vector can check it.
 const (
-	defaultCircuit = "4x5x24"
-	defaultOpen    = 8
+	defaultCircuit = "4x5x26"
+	defaultOpen    = 10
 	defaultSlices  = 16
 )
 

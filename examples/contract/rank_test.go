@@ -42,7 +42,7 @@ func runRanks(t *testing.T, ranks, laneCount int, flags ...string) (string, []er
 		return nil
 	})
 	if err := errors.Join(err, net.Check()); err != nil {
-		t.Fatal(err)
+		t.Fatalf("%v; the ranks return %v", err, errs)
 	}
 	return printed.String(), errs
 }
