@@ -22,7 +22,7 @@ func (f *File) SetAttr(object, name string, value any) error {
 		return err
 	}
 	f.staged = true
-	return f.lib.do(partPath(f.path), func(q *session) {
+	return f.stage(attrSize(value)+int64(len(f.sinks))*metadataRoom, func(q *session) {
 		if f.pendingSink(object) {
 			for _, s := range f.sinks {
 				q.ensureDatasets(f.handle, s)
@@ -30,6 +30,28 @@ func (f *File) SetAttr(object, name string, value any) error {
 		}
 		q.writeAttr(f.handle, object, name, value)
 	})
+}
+
+// attrSize bounds the bytes that an attribute takes.
+func attrSize(value any) int64 {
+	switch v := value.(type) {
+	case string:
+		return 2 * int64(len(v))
+	case []string:
+		n := int64(0)
+		for _, s := range v {
+			n += 2*int64(len(s)) + heapRoom
+		}
+		return n
+	}
+	v := reflect.ValueOf(value)
+	switch {
+	case !v.IsValid():
+		return 0
+	case v.Kind() == reflect.Slice:
+		return 2 * int64(v.Len()) * int64(v.Type().Elem().Size())
+	}
+	return 2 * int64(v.Type().Size())
 }
 
 func (f *File) pendingSink(object string) bool {

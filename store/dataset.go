@@ -10,12 +10,15 @@ const (
 	spaceNull      = 2
 	unlimited      = ^uint64(0)
 	selectSet      = 0
+	flushGlobal    = 1
 	flagReadOnly   = 0
 	flagReadWrite  = 1
 	flagTruncate   = 2
 	libverV18      = 1
 	libverV110     = 2
 	filterDeflate  = 1
+	allocEarly     = 1
+	layoutChunked  = 2
 	objectGroup    = 2
 	objectDataset  = 5
 	indexByName    = 0
@@ -77,6 +80,9 @@ func (q *session) createDataset(file hid, name string, s *storage) hid {
 			q.status(fnPsetFletcher, uintptr(p))
 		}
 	}
+	if len(s.chunk) == 0 {
+		q.status(fnPsetAllocTime, uintptr(p), allocEarly) // within what was reserved
+	}
 	if s.fill != nil {
 		q.status(fnPsetFill, uintptr(p), uintptr(t), uintptr(unsafe.Pointer(&s.fill[0])))
 	}
@@ -137,6 +143,21 @@ func (q *session) shapeOf(space hid) []int {
 
 func (q *session) datasetShape(d hid) []int {
 	return q.shapeOf(q.id(fnDspace, uintptr(d)))
+}
+
+// chunkOf returns the shape of a dataset's chunks, nil if it has none.
+func (q *session) chunkOf(d hid) []int {
+	p := q.id(fnDplist, uintptr(d))
+	if q.status(fnPgetLayout, uintptr(p)) != layoutChunked {
+		return nil
+	}
+	c := make([]uint64, maxRank+1)
+	n := q.status(fnPgetChunk, uintptr(p), uintptr(len(c)), uintptr(unsafe.Pointer(&c[0])))
+	chunk := make([]int, n)
+	for i := range chunk {
+		chunk[i] = int(c[i])
+	}
+	return chunk
 }
 
 func (q *session) datasetLayout(d hid) layout {

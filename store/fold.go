@@ -2,7 +2,7 @@ package store
 
 import (
 	"errors"
-	"io/fs"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -65,13 +65,17 @@ func (d *definitionBody) fits(index int64, row []byte) error {
 func doneName(name string) string { return name + "_done" }
 
 const (
-	foldWindow   = 32 << 20 // bytes of rows that are sorted at a time
-	doneChunk    = 1 << 16  // rows per chunk of the done dataset
-	defaultFold  = 256 << 20
-	maxIndex     = 1 << 48
-	maxChunkRows = 1 << 20
-	maxChunk     = 1 << 30
-	maxFill      = 32 << 10 // a fill value must fit in an object header, 64 KiB with everything else
+	foldWindow    = 32 << 20 // bytes of rows that are sorted at a time
+	doneChunk     = 1 << 16  // rows per chunk of the done dataset
+	defaultFold   = 256 << 20
+	reserveAtOnce = 64 << 20
+	metadataRoom  = 128 << 10 // bytes that a session's metadata may take
+	chunkRoom     = 1 << 10   // the same for the index entry of a chunk
+	heapRoom      = 128       // the same for a row in a heap, on average
+	maxIndex      = 1 << 48
+	maxChunkRows  = 1 << 20
+	maxChunk      = 1 << 30
+	maxFill       = 32 << 10 // a fill value must fit in an object header, 64 KiB with everything else
 )
 
 // foldDue reports that the journal has grown so far that it is folded.
@@ -106,6 +110,9 @@ func (f *File) commit() error {
 		s.folded = true
 	}
 	f.markSynced()
+	if f.closed {
+		return nil // the journal is removed
+	}
 	if err := f.begin(); err != nil {
 		f.broken = err
 		return err
@@ -122,24 +129,24 @@ func (f *File) fold() error {
 		return err
 	}
 	part := partPath(f.path)
-	err := f.lib.do(part, func(q *session) {
+	err := f.stage(int64(len(f.sinks))*metadataRoom, func(q *session) {
 		for _, s := range f.sinks {
-			m := q.mark()
 			q.ensureDatasets(f.handle, s)
-			q.release(m)
 		}
 	})
 	if err != nil {
 		return err
 	}
-	if err := f.foldRows(part); err != nil {
+	if err := f.foldRows(); err != nil {
 		return err
 	}
-	err = f.lib.do(part, func(q *session) {
+	err = f.stage(aboutSize(&f.about), func(q *session) {
 		f.writeAbout(q)
-		h := f.handle
-		f.handle = 0
-		q.close(h) // writes everything
+		if q.flush(f.handle); q.err == nil {
+			h := f.handle
+			f.handle = 0
+			q.close(h)
+		}
 	})
 	if err != nil {
 		return err
@@ -157,6 +164,10 @@ func (f *File) publish(part string) error {
 	if err != nil {
 		return err
 	}
+	if err := trim(w); err != nil {
+		w.Close()
+		return err
+	}
 	if st, err := os.Stat(f.path); err == nil {
 		if err := w.Chmod(st.Mode().Perm()); err != nil {
 			w.Close()
@@ -172,6 +183,28 @@ func (f *File) publish(part string) error {
 	return syncDir(filepath.Dir(f.path))
 }
 
+// trim gives back what was reserved beyond the end of a file.
+func trim(w *os.File) error {
+	st, err := w.Stat()
+	if err != nil {
+		return err
+	}
+	// To cut a file to the length it has may do nothing.
+	return errors.Join(w.Truncate(st.Size()+1), w.Truncate(st.Size()))
+}
+
+// tryRoom creates a file and sees whether there is room for it to begin with.
+func tryRoom(path string) error {
+	w, err := os.Create(path)
+	if err != nil {
+		return err
+	}
+	if err := w.Close(); err != nil {
+		return err
+	}
+	return reserveFile(path, metadataRoom)
+}
+
 // openStage makes PATH.part, a copy of PATH or a new file, and opens it.
 func (f *File) openStage() error {
 	if f.handle != 0 {
@@ -183,6 +216,9 @@ func (f *File) openStage() error {
 			os.Remove(part)
 			return &Error{Op: "copy", Path: f.path, Err: err}
 		}
+	} else if err := tryRoom(part); err != nil {
+		os.Remove(part)
+		return &Error{Op: "create", Path: part, Err: err}
 	}
 	err := f.lib.do(part, func(q *session) {
 		var h hid
@@ -201,6 +237,46 @@ func (f *File) openStage() error {
 	return err
 }
 
+// stage runs body as a session that writes to PATH.part, which may make it
+// grow by need bytes and some metadata, and flushes.
+//
+// The library must not find the disk full: it cannot undo a flush that fails,
+// neither repeat it nor close the file, and crashes later, when it is made to
+// close it or at the exit of the process. So the room is reserved first, and
+// everything is flushed within what was reserved. Should the operating system
+// fail a write all the same (a broken device; a full disk on a system that
+// reserves nothing), everything is left open as it is.
+func (f *File) stage(need int64, body func(q *session)) error {
+	part := partPath(f.path)
+	if err := reserveFile(part, need+metadataRoom); err != nil {
+		return &Error{Op: fmt.Sprintf("reserve %d bytes for", need+metadataRoom), Path: part, Err: err}
+	}
+	err := f.lib.do(part, func(q *session) {
+		q.leave = true
+		body(q)
+		if f.handle != 0 {
+			q.flush(f.handle)
+		}
+	})
+	if systemFailure(err) {
+		f.handle = 0
+		f.emptyPart() // what is left open holds no room
+		f.dropStage()
+		if f.staged {
+			f.broken = err
+		}
+	}
+	return err
+}
+
+func (q *session) flush(file hid) {
+	q.status(fnFflush, uintptr(file), flushGlobal)
+}
+
+func (f *File) emptyPart() {
+	_ = os.Truncate(partPath(f.path), 0) // if it fails there is nothing else to try
+}
+
 // dropStage gives up PATH.part.
 func (f *File) dropStage() {
 	if f.readOnly {
@@ -209,12 +285,9 @@ func (f *File) dropStage() {
 	if f.handle != 0 {
 		h := f.handle
 		f.handle = 0
-		// Its failure matters to nobody: the file is removed.
-		_ = f.lib.do(f.path, func(q *session) { q.close(h) })
+		_ = f.lib.do(partPath(f.path), func(q *session) { q.close(h) }) // it is removed anyway
 	}
-	if err := os.Remove(partPath(f.path)); err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return // removed when the file is opened again
-	}
+	_ = os.Remove(partPath(f.path)) // else it is removed when the file is opened again
 }
 
 // rowRef is one row of a window.
@@ -225,7 +298,7 @@ type rowRef struct {
 }
 
 // foldRows copies the journal's rows into the datasets, a window at a time.
-func (f *File) foldRows(part string) error {
+func (f *File) foldRows() error {
 	j := f.journal
 	window := make([][]rowRef, len(f.sinks))
 	var arena []byte
@@ -235,16 +308,14 @@ func (f *File) foldRows(part string) error {
 			return nil
 		}
 		held = 0
-		err := f.lib.do(part, func(q *session) {
-			for id, rows := range window {
-				if len(rows) > 0 {
-					q.foldSink(f.handle, f.sinks[id], rows)
-				}
-				window[id] = window[id][:0]
+		for id, rows := range window {
+			if err := f.foldSink(f.sinks[id], rows); err != nil {
+				return err
 			}
-		})
+			window[id] = rows[:0]
+		}
 		arena = arena[:0]
-		return err
+		return nil
 	}
 	_, err := scan(j.file, j.size, func(_ int64, body []byte) error {
 		sink, index, row, ok := rowOf(body)
@@ -273,11 +344,9 @@ func (f *File) foldRows(part string) error {
 	return flush()
 }
 
-// foldSink writes the rows of one window to their dataset and marks them done.
-func (q *session) foldSink(file hid, s *sinkState, rows []rowRef) {
-	m := q.mark()
-	defer q.release(m)
-	q.name = s.def.Name
+// foldSink writes the rows of one window to their dataset and marks them done,
+// in batches that need no more than reserveAtOnce.
+func (f *File) foldSink(s *sinkState, rows []rowRef) error {
 	slices.SortFunc(rows, func(a, b rowRef) int {
 		if a.index != b.index {
 			return int(max(-1, min(1, a.index-b.index)))
@@ -285,6 +354,47 @@ func (q *session) foldSink(file hid, s *sinkState, rows []rowRef) {
 		return a.seq - b.seq
 	})
 	rows = lastOfEach(rows)
+	for len(rows) > 0 {
+		n, need := s.def.batch(rows)
+		err := f.stage(need, func(q *session) { q.foldBatch(f.handle, s, rows[:n]) })
+		if err != nil {
+			return err
+		}
+		rows = rows[n:]
+	}
+	return nil
+}
+
+// batch returns how many of the sorted rows are written at a time, and a bound
+// on what they make the file grow by: every chunk touched may be moved and
+// become as large as it can.
+func (d *definitionBody) batch(rows []rowRef) (n int, need int64) {
+	size := int64(d.ChunkRows) * int64(max(d.Format.size(), 16))
+	chunk, mark := int64(-1), int64(-1)
+	for n < len(rows) {
+		more := int64(0)
+		if c := rows[n].index / int64(d.ChunkRows); c != chunk {
+			chunk = c
+			more += size + chunkRoom
+		}
+		if c := rows[n].index / doneChunk; c != mark {
+			mark = c
+			more += doneChunk + chunkRoom
+		}
+		if d.Format.Elem.variable() { // kept in heaps of 4 KiB and more
+			more += int64(len(rows[n].data)) + heapRoom
+		}
+		if n > 0 && need+more > reserveAtOnce {
+			break
+		}
+		need += more
+		n++
+	}
+	return n, need
+}
+
+func (q *session) foldBatch(file hid, s *sinkState, rows []rowRef) {
+	q.name = s.def.Name
 	limit := rows[len(rows)-1].index + 1
 	d := q.openDataset(file, s.def.Name)
 	t := q.newType(&s.def.Format.Elem)
@@ -419,6 +529,18 @@ func (q *session) checkFormat(d hid, def *definitionBody) {
 	if h, w := have.String(), def.Format.String(); h != w || len(dims) == 0 {
 		q.fail(&LayoutError{Path: q.path, Name: def.Name, Have: h, Want: w})
 	}
+}
+
+// aboutSize bounds the bytes of the attributes that writeAbout writes.
+func aboutSize(a *About) int64 {
+	n := int64(len(a.Program))
+	for _, s := range a.Arguments {
+		n += int64(len(s)) + heapRoom
+	}
+	for k, v := range a.Versions {
+		n += int64(len(k)+len(v)) + 2*heapRoom
+	}
+	return 2 * n
 }
 
 // writeAbout records the run in the root group.

@@ -90,6 +90,10 @@ const (
 	fnDspace
 	fnDtype
 	fnDvlenReclaim
+	fnDplist
+	fnPgetLayout
+	fnPgetChunk
+	fnPsetAllocTime
 	fnAcreate
 	fnAopen
 	fnAwrite
@@ -117,6 +121,7 @@ var fnNames = [fnCount]string{
 	"H5Tget_class", "H5Tget_size", "H5Tget_sign", "H5Tget_nmembers", "H5Tget_member_name", "H5Tget_member_type",
 	"H5Tget_member_offset", "H5Tget_super", "H5Tis_variable_str", "H5free_memory",
 	"H5Dcreate2", "H5Dopen2", "H5Dwrite", "H5Dread", "H5Dset_extent", "H5Dget_space", "H5Dget_type", "H5Dvlen_reclaim",
+	"H5Dget_create_plist", "H5Pget_layout", "H5Pget_chunk", "H5Pset_alloc_time",
 	"H5Acreate2", "H5Aopen", "H5Awrite", "H5Aread", "H5Aexists", "H5Adelete", "H5Aget_space", "H5Aget_type",
 	"H5Lexists", "H5Lget_name_by_idx", "H5Oopen", "H5Pset_file_locking",
 }

@@ -1,6 +1,7 @@
 package store
 
 import (
+	"errors"
 	"runtime"
 	"strconv"
 	"strings"
@@ -21,6 +22,10 @@ type session struct {
 	name string // dataset or attribute being worked on, for errors
 	err  error
 	open []hid
+
+	// leave says that nothing is closed after the operating system failed a
+	// write; see File.stage.
+	leave bool
 }
 
 // do runs body as one session and returns its first error.
@@ -35,6 +40,9 @@ func (l *library) do(path string, body func(q *session)) error {
 	q := &session{lib: l, path: path}
 	defer q.closeAll()
 	body(q)
+	if q.leave && systemFailure(q.err) {
+		q.open = nil
+	}
 	for len(q.open) > 0 {
 		q.closeLast()
 	}
@@ -63,11 +71,12 @@ func (q *session) close(id hid) {
 	}
 }
 
-// mark and release close what was kept since mark, for loops.
+// mark and release close what was kept since mark, for loops. After a failure
+// the end of the session does it.
 func (q *session) mark() int { return len(q.open) }
 
 func (q *session) release(mark int) {
-	for len(q.open) > mark {
+	for q.err == nil && len(q.open) > mark {
 		q.closeLast()
 	}
 }
@@ -229,6 +238,14 @@ func systemError(desc string) error {
 		return syscall.Errno(n)
 	}
 	return nil
+}
+
+// systemFailure reports that the library failed because the operating system
+// did.
+func systemFailure(err error) bool {
+	var e *Error
+	var n syscall.Errno
+	return errors.As(err, &e) && len(e.Stack) > 0 && errors.As(e.Err, &n)
 }
 
 func (l *library) message(id hid) string {

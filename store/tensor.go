@@ -181,7 +181,11 @@ func (f *File) createTensor(name string, shape []int, t reflect.Type, opt Tensor
 		return err
 	}
 	f.staged = true
-	return f.lib.do(f.path, func(q *session) {
+	need := int64(0)
+	if len(st.chunk) == 0 {
+		need = int64(product(shape)) * int64(t.Size())
+	}
+	return f.stage(need, func(q *session) {
 		q.name = name
 		q.createDataset(f.handle, name, st)
 		if opt.Units != "" {
@@ -264,12 +268,33 @@ func (f *File) writeSlab(name string, offset, count []int, n int, t reflect.Type
 		return err
 	}
 	f.staged = true
-	return f.lib.do(f.path, func(q *session) {
-		d, ty := q.openTensor(f.handle, name, t)
+	need := int64(0)
+	err := f.lib.do(partPath(f.path), func(q *session) {
+		d, _ := q.openTensor(f.handle, name, t)
 		if q.checkBlock(d, name, offset, count, n) {
-			q.writeBlock(d, ty, offset, count, data)
+			need = chunkedSize(q.chunkOf(d), offset, count, int64(t.Size()))
 		}
 	})
+	if err != nil || n == 0 {
+		return err
+	}
+	return f.stage(need, func(q *session) {
+		d, ty := q.openTensor(f.handle, name, t)
+		q.writeBlock(d, ty, offset, count, data)
+	})
+}
+
+// chunkedSize is the number of bytes of the chunks that a block touches.
+func chunkedSize(chunk, offset, count []int, elem int64) int64 {
+	if len(chunk) == 0 {
+		return 0
+	}
+	chunks := int64(1)
+	for i, c := range chunk {
+		chunks *= int64((offset[i]+count[i]-1)/c - offset[i]/c + 1)
+		elem *= int64(c)
+	}
+	return chunks * (elem + chunkRoom)
 }
 
 // openTensor opens a dataset whose elements must be of type t.
