@@ -68,7 +68,8 @@ func Main(f func(ctx context.Context, rt *Runtime) error) {
 //   - when f returned an error on this rank, waits for the other ranks: a message
 //     that is the same on all failing ranks is printed once, and all ranks end
 //     with the same status; if others do not return within Grace, prints the
-//     error and aborts the job, so that nobody waits for ever;
+//     error and aborts the job, so that nobody waits for ever. Errors are
+//     printed by %+v, which adds the stack to those that carry one;
 //   - when f panicked (or called runtime.Goexit), prints the value with its stack
 //     and aborts the job.
 //
@@ -217,8 +218,8 @@ func (p *process) settle(err error, sig int) int {
 		send = []int64{-int64(code), int64(w.Rank()), sum, -sum}
 	}
 	recv := make([]int64, len(send))
-	if !p.agree(send, recv, err) {
-		p.say("%v", err)
+	if !p.agree(send, recv, err != nil) {
+		p.say("%+v", err)
 		p.say("other ranks have not returned after %v: ending the job", p.Grace)
 		w.Abort(max(code, ExitAbandoned))
 	}
@@ -226,17 +227,22 @@ func (p *process) settle(err error, sig int) int {
 		same := recv[2] == -recv[3]
 		switch {
 		case same && int64(w.Rank()) == recv[1]:
-			fmt.Fprintln(p.Stderr, err)
+			fmt.Fprintf(p.Stderr, "%+v\n", err)
 		case !same:
-			p.say("%v", err)
+			p.say("%+v", err)
 		}
+	}
+	if recv[0] != 0 {
+		// The first rank that ends may end the job: not before all have spoken.
+		// One that does not come to this within Grace has said what it could.
+		p.agree(make([]int64, 1), make([]int64, 1), true)
 	}
 	return int(-recv[0])
 }
 
-// agree reduces over all ranks. Without an error here it waits as long as the
-// others work; with one it says false when they do not come within Grace.
-func (p *process) agree(send, recv []int64, err error) bool {
+// agree reduces over all ranks. It waits as long as the others work, or, if
+// limited, says false when they do not come within Grace.
+func (p *process) agree(send, recv []int64, limited bool) bool {
 	r, startErr := p.settleComm.Iallreduce(send, recv, Min)
 	if startErr != nil {
 		p.say("%v", startErr)
@@ -251,7 +257,7 @@ func (p *process) agree(send, recv []int64, err error) bool {
 			return false
 		case done:
 			return true
-		case err != nil && time.Now().After(end):
+		case limited && time.Now().After(end):
 			return false
 		}
 	}

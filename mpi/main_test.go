@@ -20,6 +20,9 @@ func noMap() map[string]int { return nil }
 // programMain does what the variable HATAORI_TEST_DO says.
 func programMain() int {
 	p := mpi.Program{Grace: 2 * time.Second}
+	if os.Getenv("HATAORI_TEST_DO") == "slow speaker" {
+		p.Stderr = slowWriter{}
+	}
 	return p.Run(func(ctx context.Context, rt *mpi.Runtime) error {
 		w := rt.World()
 		last := w.Rank() == w.Size()-1
@@ -66,6 +69,14 @@ func programMain() int {
 		case "busy":
 			_, err := w.Irecv(make([]byte, 1), w.Rank(), 0)
 			return err
+		case "slow speaker":
+			// Rank 0 speaks for all; the others cannot end in good order.
+			if last {
+				if _, err := w.Irecv(make([]byte, 1), w.Rank(), 0); err != nil {
+					return err
+				}
+			}
+			return errors.New("item 7: singular matrix")
 		case "wait":
 			fmt.Println("ready")
 			<-ctx.Done()
@@ -85,6 +96,14 @@ func programMain() int {
 	})
 }
 
+// slowWriter takes its time to write to stderr.
+type slowWriter struct{}
+
+func (slowWriter) Write(p []byte) (int, error) {
+	time.Sleep(time.Second)
+	return os.Stderr.Write(p)
+}
+
 func TestMainStatus(t *testing.T) {
 	for _, k := range []struct {
 		do     string
@@ -94,6 +113,7 @@ func TestMainStatus(t *testing.T) {
 	}{
 		{"succeed", 0, "", 0},
 		{"same error", mpi.ExitError, "item 7: singular matrix", 1},
+		{"slow speaker", mpi.ExitError, "item 7: singular matrix", 1},
 		{"own errors", mpi.ExitError, "rank 0 cannot read its file", 1},
 		{"own errors", mpi.ExitError, "rank 1 cannot read its file", 1},
 		{"one fails, others wait", mpi.ExitAbandoned, "disk full", 1},
