@@ -51,9 +51,9 @@ type Tensor struct {
 	// The addresses of the first byte used and of the one after the last; both
 	// 0 without elements.
 	begin, end uintptr
-	buf    *Buffer
-	view   bool
-	ended  atomic.Bool
+	buf        *Buffer
+	view       bool
+	ended      atomic.Bool
 }
 
 // NewTensor places spec at an offset, in elements, in buf. It checks once that

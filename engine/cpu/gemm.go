@@ -20,9 +20,12 @@ const (
 	plain                      // loops, for integers
 )
 
-// smallProduct is the number of multiplications below which the engine's own
-// kernels beat a call into a library.
-const smallProduct = 4096
+// Below so many multiplications, or so small an extent, the engine's own kernels
+// beat a call into a library.
+const (
+	smallProduct = 4096
+	smallExtent  = 8
+)
 
 // providerFor chooses by dtype and size alone.
 func (b *binder) providerFor(d engine.DType, c *contraction) gemmProvider {
@@ -31,7 +34,7 @@ func (b *binder) providerFor(d engine.DType, c *contraction) gemmProvider {
 		return gemmProvider{kind: plain}
 	case e.provider.Name() == e.native.Name():
 		return gemmProvider{chosen, e.provider}
-	case !e.provider.Supports(d) || c.sizeM*c.sizeN*c.sizeK < smallProduct:
+	case !e.provider.Supports(d), c.sizeM*c.sizeN*c.sizeK < smallProduct, min(c.sizeM, c.sizeN, c.sizeK) < smallExtent:
 		return gemmProvider{own, e.native}
 	}
 	return gemmProvider{chosen, b.e.provider}
