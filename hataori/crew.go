@@ -86,11 +86,11 @@ func newCrew(ctx context.Context, n int, owner bool, opts *Options) *crew {
 // is not wanted. The order, announce then look, and the opposite one in
 // cancelAbove make sure that one of the two sees the other.
 func (c *crew) begin(l *laneState, i int64) bool {
+	if l.ctx == nil {
+		l.ctx, l.cancel = context.WithCancelCause(c.ctx)
+	}
 	l.cur.Store(i)
 	if i <= c.limit.Load() {
-		if l.ctx == nil {
-			l.ctx, l.cancel = context.WithCancelCause(c.ctx)
-		}
 		return true
 	}
 	c.end(l, i)
@@ -125,9 +125,7 @@ func (c *crew) lower(limit int64) {
 	for k := range c.lanes {
 		l := &c.lanes[k]
 		if i := l.cur.Load(); i > limit && i >= 0 && l.cur.CompareAndSwap(i, taken) {
-			if l.cancel != nil {
-				l.cancel(errUnneeded)
-			}
+			l.cancel(errUnneeded)
 			l.cur.Store(cancelled)
 		}
 	}

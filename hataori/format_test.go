@@ -14,7 +14,7 @@ import (
 func panicForFormat(x int) int {
 	var m map[int]int
 	if x == 3 {
-		m[0] = x
+		m[0] = x //lint:ignore SA5000 the panic is what is tested
 	}
 	return x
 }

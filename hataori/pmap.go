@@ -166,11 +166,10 @@ func (p *pmap[L, T, U]) work(ag agreed, items []T, results []U) (own, item *faul
 	root := p.w.rank == p.opts.Root
 	start := time.Now()
 	switch {
-	case p.ctx.Err() != nil:
-		own = p.fault(cancelFault(p.ctx))
-		fallthrough
-	case ag.cancelled:
-		// The ranks whose context has ended say so at the end.
+	case ag.cancelled: // what all ranks know; a context that ended since does not count here
+		if p.ctx.Err() != nil {
+			own = p.fault(cancelFault(p.ctx))
+		}
 	case ag.items == 0:
 	case ag.lanes == 0:
 		if root {

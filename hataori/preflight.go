@@ -178,7 +178,7 @@ func (c *call) meet(send, recv []int64) error {
 	}
 	c.inFlight = []any{req, send, recv}
 	limit := c.opts.PreflightTimeout
-	if limit == 0 {
+	if limit <= 0 { // a negative one is this rank's objection
 		return c.await(req)
 	}
 	start := time.Now()

@@ -256,15 +256,13 @@ func (r *Root) OnAbort() {
 func (r *Root) account(rank int, rg Range, what string) error {
 	p := &r.peers[rank]
 	for rg.Len() > 0 {
-		i := slices.IndexFunc(p.grants, func(g grant) bool { return g.First <= rg.First && rg.First < g.End })
+		// An index that was given back may be in a later grant of the same rank.
+		i := slices.IndexFunc(p.grants, func(g grant) bool { return g.First <= rg.First && rg.First < g.End && !g.has(rg.First) })
 		if i < 0 {
 			return fmt.Errorf("%s of rank %d for index %d, which it does not have", what, rank, rg.First)
 		}
 		g := &p.grants[i]
-		end := min(rg.End, g.End)
-		if !g.mark(rg.First, end) {
-			return fmt.Errorf("second %s of rank %d within indices [%d, %d)", what, rank, rg.First, end)
-		}
+		end := g.mark(rg.First, min(rg.End, g.End))
 		g.left -= end - rg.First
 		p.held -= end - rg.First
 		rg.First = end
@@ -280,19 +278,21 @@ func (g *grant) has(i int64) bool {
 	return g.done[k/64]&(1<<(k%64)) != 0
 }
 
-// mark sets the bits of [first, end) and reports whether all were clear.
-func (g *grant) mark(first, end int64) bool {
+// mark sets the bits of [first, end) up to the first that is set already, and
+// returns the index of that or end.
+func (g *grant) mark(first, end int64) int64 {
 	lo, hi := first-g.First, end-g.First
 	for lo < hi {
 		n := min(64-lo%64, hi-lo)
 		mask := (^uint64(0) >> (64 - n)) << (lo % 64)
-		if g.done[lo/64]&mask != 0 {
-			return false
+		if set := g.done[lo/64] & mask; set != 0 {
+			g.done[lo/64] |= mask & (set&-set - 1)
+			return g.First + lo/64*64 + int64(bits.TrailingZeros64(set))
 		}
 		g.done[lo/64] |= mask
 		lo += n
 	}
-	return true
+	return end
 }
 
 func (r *Root) recycle(p *peer, i int) {

@@ -1,0 +1,605 @@
+package farm
+
+import (
+	"encoding/binary"
+	"fmt"
+	"hash/maphash"
+	"math"
+	"slices"
+	"testing"
+	"time"
+)
+
+// A system is a whole call in one state: the machines, the lanes, and the
+// messages on their way. The explorer takes every step that is possible from
+// every state. Lanes, contexts and the network are modelled here as the package
+// hataori treats them; the machines and the queue are the real ones.
+
+type config struct {
+	name      string
+	items     int
+	lanes     []int // of each rank
+	root      int
+	batch     int64
+	depth     int
+	fail      uint64 // items that fail, as bits
+	badEncode uint64 // items that cannot be encoded
+	cut       bool   // batches may be cut by their size
+	cancel    []int  // ranks whose context may end
+	sick      int    // lanes that may become unhealthy
+	first     bool
+	flush     bool
+	item      time.Duration // what ranks say an item takes
+}
+
+const (
+	idleLane = -1
+	deadLane = -2
+)
+
+type upMsg struct {
+	finished []int64
+	rep      Report
+}
+
+type downMsg struct {
+	grant  Range
+	pinned bool
+	notice NoticeKind
+	n      int64
+	stop   bool
+}
+
+type rankState struct {
+	w         *Worker // nil on the root
+	q         *Queue
+	lanes     []int64
+	limit     int64 // what the lanes look at
+	finished  []int64
+	failed    []int64
+	dropped   []Range
+	cancelled bool
+	told      bool
+	up        []upMsg
+	down      []downMsg
+}
+
+type system struct {
+	c      *config
+	root   *Root
+	ranks  []rankState
+	ran    []uint8 // evaluations begun
+	result []bool  // at the root
+	lost   uint64  // indices given up
+	sick   int
+	failed int64 // lowest failed so far
+	ended  bool  // some context ended, or no lane was left
+}
+
+func newSystem(c *config) *system {
+	s := &system{c: c, ran: make([]uint8, c.items), result: make([]bool, c.items), sick: c.sick, failed: maxIndex}
+	for r, k := range c.lanes {
+		rs := rankState{q: new(Queue), limit: maxIndex, lanes: make([]int64, k)}
+		for i := range rs.lanes {
+			rs.lanes[i] = idleLane
+		}
+		if r != c.root {
+			rs.w = NewWorker(rs.q, c.batch, c.depth)
+		}
+		s.ranks = append(s.ranks, rs)
+	}
+	q := s.ranks[c.root].q
+	q.Push(Range{0, int64(c.items)}, false, nil)
+	s.root = NewRoot(q, Options{Me: c.root, Size: len(c.lanes), Batch: c.batch, Lanes: slices.Max(c.lanes), FirstSeen: c.first})
+	return s
+}
+
+func (s *system) clone() *system {
+	t := *s
+	t.root = s.root.clone()
+	t.ran, t.result = slices.Clone(s.ran), slices.Clone(s.result)
+	t.ranks = slices.Clone(s.ranks)
+	for r := range t.ranks {
+		rs := &t.ranks[r]
+		if rs.w != nil {
+			rs.w = rs.w.clone()
+			rs.q = rs.w.q
+		} else {
+			rs.q = t.root.q
+		}
+		rs.lanes = slices.Clone(rs.lanes)
+		rs.finished, rs.failed, rs.dropped = slices.Clone(rs.finished), slices.Clone(rs.failed), slices.Clone(rs.dropped)
+		rs.up, rs.down = slices.Clone(rs.up), slices.Clone(rs.down)
+	}
+	return &t
+}
+
+// key identifies the state. Lanes of one rank are interchangeable.
+func (s *system) key() []byte {
+	var b []byte
+	num := func(xs ...int64) {
+		for _, x := range xs {
+			if x == maxIndex {
+				x = 99
+			}
+			b = binary.AppendVarint(b, x)
+		}
+	}
+	flag := func(fs ...bool) {
+		for _, f := range fs {
+			if f {
+				b = append(b, 1)
+			} else {
+				b = append(b, 0)
+			}
+		}
+	}
+	ranges := func(rs []Range) {
+		num(int64(len(rs)))
+		for _, r := range rs {
+			num(r.First, r.End)
+		}
+	}
+	queue := func(q *Queue) {
+		for _, g := range q.state() {
+			num(g.First, g.End)
+			flag(g.Pinned)
+		}
+		num(-1)
+		flag(q.open, q.cut)
+		num(q.limit)
+	}
+	load := func(l Load) { num(int64(l.Lanes), int64(l.Idle), int64(l.Item)) }
+	r := s.root
+	num(r.limit, int64(r.byes), int64(len(r.parked)))
+	for _, p := range r.parked {
+		num(int64(p))
+	}
+	flag(r.aborted, r.noLanes, r.stopped, s.ended)
+	num(int64(s.sick), s.failed, int64(s.lost))
+	for i := range r.peers {
+		p := &r.peers[i]
+		load(p.load)
+		num(int64(p.credit), p.held, p.last, p.noticed, int64(len(p.grants)))
+		flag(p.heard, p.asked, p.waiting, p.gone)
+		for _, g := range p.grants {
+			num(g.First, g.End, g.left, int64(g.done[0]))
+			flag(g.pinned)
+		}
+	}
+	for i := range s.ran {
+		num(int64(s.ran[i]))
+		flag(s.result[i])
+	}
+	for i := range s.ranks {
+		rs := &s.ranks[i]
+		queue(rs.q)
+		ls := slices.Clone(rs.lanes)
+		slices.Sort(ls)
+		num(ls...)
+		fin := slices.Clone(rs.finished)
+		slices.Sort(fin)
+		num(rs.limit, int64(len(fin)))
+		num(fin...)
+		num(int64(len(rs.failed)))
+		num(rs.failed...)
+		ranges(rs.dropped)
+		flag(rs.cancelled, rs.told)
+		if w := rs.w; w != nil {
+			num(int64(w.asked), w.held, w.limit, int64(w.lanesTold), int64(len(w.failed)))
+			num(w.failed...)
+			flag(w.aborted, w.stopped, w.tellAbort, w.answer, w.byed)
+			ranges(w.dropped)
+			ranges(w.back)
+		}
+		num(int64(len(rs.up)))
+		for _, m := range rs.up {
+			num(int64(len(m.finished)))
+			num(m.finished...)
+			num(int64(m.rep.Want), int64(len(m.rep.Failed)))
+			num(m.rep.Failed...)
+			load(m.rep.Load)
+			ranges(m.rep.Dropped)
+			ranges(m.rep.Back)
+			flag(m.rep.Returned, m.rep.Abort, m.rep.Bye)
+		}
+		num(int64(len(rs.down)))
+		for _, m := range rs.down {
+			num(m.grant.First, m.grant.End, int64(m.notice), m.n)
+			flag(m.pinned, m.stop)
+		}
+	}
+	return b
+}
+
+func (rs *rankState) count() (healthy, idle int) {
+	for _, l := range rs.lanes {
+		if l != deadLane {
+			healthy++
+		}
+		if l == idleLane {
+			idle++
+		}
+	}
+	return healthy, idle
+}
+
+// A step is one thing that happens. It returns a broken rule, if it finds one.
+type step struct {
+	name string
+	do   func(s *system) error
+}
+
+// steps lists what can happen.
+func (s *system) steps() []step {
+	var out []step
+	add := func(name string, do func(s *system) error) { out = append(out, step{name, do}) }
+	for r := range s.ranks {
+		rs := &s.ranks[r]
+		s.laneSteps(r, add)
+		if slices.Contains(s.c.cancel, r) && !rs.cancelled && !s.done() {
+			add(fmt.Sprintf("rank %d: context ends", r), func(s *system) error {
+				s.ranks[r].cancelled, s.ended = true, true
+				return nil
+			})
+		}
+		if rs.w == nil {
+			continue
+		}
+		add(fmt.Sprintf("rank %d: step", r), func(s *system) error { return s.stepWorker(r, false) })
+		if s.c.flush && len(rs.finished) > 0 {
+			add(fmt.Sprintf("rank %d: flush", r), func(s *system) error { return s.stepWorker(r, true) })
+		}
+		if len(rs.up) > 0 {
+			add(fmt.Sprintf("rank %d: report arrives", r), func(s *system) error { return s.deliverUp(r) })
+		}
+		if len(rs.down) > 0 {
+			add(fmt.Sprintf("rank %d: message arrives", r), func(s *system) error { return s.deliverDown(r) })
+		}
+	}
+	add("root: step", func(s *system) error { return s.stepRoot(false) })
+	if s.c.cut {
+		add("root: step, batches cut", func(s *system) error { return s.stepRoot(true) })
+	}
+	return out
+}
+
+func (s *system) laneSteps(r int, add func(string, func(*system) error)) {
+	rs := &s.ranks[r]
+	seen := map[int64]bool{}
+	for l, cur := range rs.lanes {
+		if seen[cur] {
+			continue // an idle lane is like another
+		}
+		seen[cur] = true
+		switch {
+		case cur == idleLane:
+			if s.sick > 0 {
+				add(fmt.Sprintf("rank %d: lane gets sick", r), func(s *system) error {
+					s.ranks[r].lanes[l] = deadLane
+					s.sick--
+					return nil
+				})
+			}
+			if rs.q.Left() > 0 {
+				add(fmt.Sprintf("rank %d: lane claims", r), func(s *system) error { return s.claim(r, l) })
+			}
+		case cur >= 0:
+			add(fmt.Sprintf("rank %d: item %d ends", r, cur), func(s *system) error { return s.finish(r, l) })
+			if cur > rs.limit || rs.cancelled {
+				add(fmt.Sprintf("rank %d: item %d gives up", r, cur), func(s *system) error {
+					s.ranks[r].lanes[l] = idleLane
+					return s.drop(r, cur)
+				})
+			}
+		}
+	}
+}
+
+func (s *system) claim(r, l int) error {
+	rs := &s.ranks[r]
+	seg, i := rs.q.Claim()
+	if seg == nil {
+		return fmt.Errorf("rule: %d indices left and none to claim", rs.q.Left())
+	}
+	if i > rs.limit {
+		return s.drop(r, i)
+	}
+	rs.lanes[l] = i
+	if s.ran[i]++; s.ran[i] > 1 {
+		return fmt.Errorf("rule 2: item %d evaluated twice", i)
+	}
+	return nil
+}
+
+func (s *system) drop(r int, i int64) error {
+	rs := &s.ranks[r]
+	s.lost |= 1 << i
+	if i < s.failed && !s.ended && !s.c.first {
+		return fmt.Errorf("rule 3: item %d dropped, lowest failure so far is %d", i, s.failed)
+	}
+	if rs.w != nil {
+		rs.dropped = append(rs.dropped, Range{i, i + 1})
+	}
+	return nil
+}
+
+func (s *system) finish(r, l int) error {
+	rs := &s.ranks[r]
+	i := rs.lanes[l]
+	rs.lanes[l] = idleLane
+	switch {
+	case s.c.fail&(1<<i) != 0:
+		s.failed = min(s.failed, i)
+		rs.failed = append(rs.failed, i)
+		rs.limit = min(rs.limit, i)
+		if s.c.first {
+			rs.limit = -1
+		}
+		if rs.w == nil {
+			rs.q.Clip(max(rs.limit, 0))
+		}
+	case rs.w == nil:
+		s.result[i] = true
+	default:
+		rs.finished = append(rs.finished, i)
+	}
+	return nil
+}
+
+func (s *system) stepWorker(r int, flush bool) error {
+	rs := &s.ranks[r]
+	w := rs.w
+	for _, i := range rs.failed {
+		w.OnFailed(i, s.c.first)
+	}
+	for _, d := range rs.dropped {
+		w.OnDropped(d)
+	}
+	rs.failed, rs.dropped = nil, nil
+	if rs.cancelled && !rs.told {
+		rs.told = true
+		w.OnAbort()
+	}
+	rs.limit = min(rs.limit, w.Limit())
+	healthy, idle := rs.count()
+	rep, say := w.Step(Pulse{Lanes: healthy, Idle: idle, Finished: len(rs.finished) > 0, Flush: flush, Item: s.c.item})
+	if !say {
+		return nil
+	}
+	w.OnFinished(int64(len(rs.finished)))
+	if w.held < 0 {
+		return fmt.Errorf("rule: rank %d holds %d items", r, w.held)
+	}
+	rs.up = append(rs.up, upMsg{rs.finished, rep})
+	rs.finished = nil
+	return nil
+}
+
+func (s *system) deliverUp(r int) error {
+	rs := &s.ranks[r]
+	m := rs.up[0]
+	rs.up = rs.up[1:]
+	for _, i := range m.finished {
+		if err := s.root.OnFinished(r, Range{i, i + 1}); err != nil {
+			return err
+		}
+		s.result[i] = true
+	}
+	return s.root.OnReport(r, m.rep)
+}
+
+func (s *system) deliverDown(r int) error {
+	rs := &s.ranks[r]
+	m := rs.down[0]
+	rs.down = rs.down[1:]
+	var err error
+	switch {
+	case m.stop:
+		err = rs.w.OnStop()
+	case m.notice != 0:
+		err = rs.w.OnNotice(m.notice, m.n)
+	default:
+		err = rs.w.OnGrant(m.grant, m.pinned, nil)
+	}
+	rs.limit = min(rs.limit, rs.w.Limit())
+	return err
+}
+
+func (s *system) stepRoot(cut bool) error {
+	rs := &s.ranks[s.c.root]
+	for _, i := range rs.failed {
+		s.root.OnFailed(i)
+	}
+	rs.failed = nil
+	if rs.cancelled && !rs.told {
+		rs.told = true
+		s.root.OnAbort()
+	}
+	healthy, idle := rs.count()
+	effects := slices.Clone(s.root.Step(Local{Healthy: healthy, Idle: idle}))
+	s.ended = s.ended || s.root.NoLanes()
+	for _, e := range effects {
+		if err := s.effect(e, cut); err != nil {
+			return err
+		}
+	}
+	rs.limit = min(rs.limit, s.root.Limit())
+	return nil
+}
+
+func (s *system) effect(e Effect, cut bool) error {
+	rs := &s.ranks[e.Rank]
+	switch e.Kind {
+	case Stop:
+		rs.down = append(rs.down, downMsg{stop: true})
+		for i := range s.ran {
+			if !s.result[i] && s.c.fail>>i&1 == 0 && int64(i) < s.failed && !s.ended && !s.c.first {
+				return fmt.Errorf("rule: stop while item %d is missing", i)
+			}
+		}
+	case Notify:
+		rs.down = append(rs.down, downMsg{notice: e.Notice, n: e.N})
+	case Grant:
+		end := e.Range.End
+		if cut && e.Range.Len() > 1 {
+			end = e.Range.First + 1
+		}
+		bad := int64(-1)
+		for i := e.Range.First; i < end && bad < 0; i++ {
+			if s.c.badEncode&(1<<i) != 0 {
+				bad, end = i, i
+			}
+		}
+		if end < e.Range.End {
+			s.root.OnShrunk(e.Rank, e.Range, end)
+		}
+		if bad >= 0 {
+			s.failed = min(s.failed, bad)
+			s.ranks[s.c.root].failed = append(s.ranks[s.c.root].failed, bad)
+			s.root.OnFailed(bad)
+		}
+		if end > e.Range.First {
+			rs.down = append(rs.down, downMsg{grant: Range{e.Range.First, end}, pinned: e.Pinned})
+		}
+	}
+	return nil
+}
+
+func (s *system) done() bool {
+	if !s.root.Done() {
+		return false
+	}
+	for r := range s.ranks {
+		if w := s.ranks[r].w; w != nil && !w.Done() {
+			return false
+		}
+	}
+	return true
+}
+
+// final checks the rules of a finished call.
+func (s *system) final() error {
+	for r := range s.ranks {
+		rs := &s.ranks[r]
+		if len(rs.up)+len(rs.down)+len(rs.finished)+len(rs.failed)+len(rs.dropped) > 0 || rs.q.Left() > 0 {
+			return fmt.Errorf("rule 8: rank %d left something behind", r)
+		}
+		for _, l := range rs.lanes {
+			if l >= 0 {
+				return fmt.Errorf("rule 8: rank %d still evaluates item %d", r, l)
+			}
+		}
+		if rs.w != nil && (rs.w.Held() != 0 || s.root.peers[r].held != 0) {
+			return fmt.Errorf("rule 8: rank %d still holds items", r)
+		}
+	}
+	if s.ended || s.c.first && s.failed != maxIndex {
+		return nil
+	}
+	// The lowest failing item that can be reached decides. An item that cannot
+	// be encoded fails only if it is sent.
+	if s.failed != s.root.limit {
+		return fmt.Errorf("rule 3: the root knows of failure %d, the lowest is %d", s.root.limit, s.failed)
+	}
+	for i := range s.ran {
+		if int64(i) < s.failed && (s.ran[i] != 1 || !s.result[i]) {
+			return fmt.Errorf("rule 1, 2: item %d below the lowest failure %d: evaluated %d times, result %v", i, s.failed, s.ran[i], s.result[i])
+		}
+		if s.c.fail>>i&1 == 1 && int64(i) < s.failed {
+			return fmt.Errorf("rule 3: item %d fails, but %d was reported", i, s.failed)
+		}
+	}
+	return nil
+}
+
+// explorer visits every state once, depth first. A cycle would be a run without
+// end; a state without a step that leads elsewhere, a hang.
+type explorer struct {
+	seen  map[[2]uint64]bool // false: on the path
+	seeds [2]maphash.Seed
+	path  []string
+	max   int
+	ends  int
+}
+
+func (x *explorer) id(s *system) [2]uint64 {
+	k := s.key()
+	return [2]uint64{maphash.Bytes(x.seeds[0], k), maphash.Bytes(x.seeds[1], k)}
+}
+
+func (x *explorer) visit(s *system, id [2]uint64) error {
+	x.seen[id] = false
+	if len(x.seen) > x.max {
+		return fmt.Errorf("more than %d states", x.max)
+	}
+	moved := false
+	for _, st := range s.steps() {
+		t := s.clone()
+		x.path = append(x.path, st.name)
+		if err := st.do(t); err != nil {
+			return err
+		}
+		next := x.id(t)
+		if next != id {
+			moved = true
+			left, known := x.seen[next]
+			if known && !left {
+				return fmt.Errorf("rule: a run that may go on for ever")
+			}
+			if !known {
+				if err := x.visit(t, next); err != nil {
+					return err
+				}
+			}
+		}
+		x.path = x.path[:len(x.path)-1]
+	}
+	if !moved {
+		if !s.done() {
+			return fmt.Errorf("rule: nothing can happen, and the call is not over")
+		}
+		x.ends++
+		if err := s.final(); err != nil {
+			return err
+		}
+	}
+	x.seen[id] = true
+	return nil
+}
+
+func explore(t *testing.T, c *config) int {
+	x := &explorer{seen: map[[2]uint64]bool{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, max: math.MaxInt}
+	s := newSystem(c)
+	if err := x.visit(s, x.id(s)); err != nil {
+		t.Errorf("%s: %v", c.name, err)
+		for i, p := range x.path {
+			t.Logf("%3d %s", i, p)
+		}
+	}
+	t.Logf("%-40s %9d states, %d ends", c.name, len(x.seen), x.ends)
+	return len(x.seen)
+}
+
+// TestExplore visits the whole reachable state space of small worlds.
+func TestExplore(t *testing.T) {
+	total := 0
+	for _, c := range []config{
+		{name: "batch 1, depth 1", items: 5, lanes: []int{2, 2, 2}, batch: 1, depth: 1},
+		{name: "coordinating root, prefetch", items: 3, lanes: []int{0, 2, 2}, item: time.Microsecond},
+		{name: "prefetch, batch 2, returns", items: 4, lanes: []int{1, 1, 1}, batch: 2, item: time.Microsecond},
+		{name: "root is rank 1, failures", items: 5, lanes: []int{1, 1, 2}, root: 1, fail: 0b11010, batch: 2},
+		{name: "first seen", items: 4, lanes: []int{1, 1, 1}, fail: 0b1010, first: true, batch: 2},
+		{name: "cannot be encoded, cut", items: 4, lanes: []int{1, 1, 1}, fail: 0b1000, badEncode: 0b0100, cut: true, batch: 3},
+		{name: "cancel and failure", items: 3, lanes: []int{1, 1, 1}, cancel: []int{1}, fail: 0b010, batch: 2},
+		{name: "sick lanes", items: 3, lanes: []int{1, 1, 1}, sick: 2, batch: 2},
+		{name: "all lanes sick", items: 2, lanes: []int{1, 1, 1}, sick: 3, batch: 2},
+		{name: "sick lanes and failure, flushes", items: 3, lanes: []int{0, 1, 1}, sick: 2, fail: 0b110, flush: true, batch: 1},
+	} {
+		total += explore(t, &c)
+	}
+	t.Logf("%d states in all", total)
+	if total < 100_000 {
+		t.Errorf("only %d states: the worlds are too small to show anything", total)
+	}
+}
