@@ -16,7 +16,7 @@ import (
 func programPingPong() int {
 	return inJob(mpi.Options{}, func(ctx context.Context, rt *mpi.Runtime) error {
 		w := rt.World()
-		for _, k := range []struct{ bytes, rounds int }{{8, 20000}, {4096, 5000}, {1 << 20, 50}} {
+		for _, k := range []struct{ bytes, rounds int }{{8, 5000}, {4096, 1000}, {1 << 20, 20}} {
 			p := make([]byte, k.bytes)
 			var before, after runtime.MemStats
 			var begin time.Time
@@ -66,6 +66,9 @@ func bounce(w *mpi.Comm, p []byte) error {
 // TestPingPongAllocatesNothing holds the hot path free of garbage: send,
 // receive and every test of a short message.
 func TestPingPongAllocatesNothing(t *testing.T) {
+	if raceDetector {
+		t.Skip("the race detector allocates")
+	}
 	each(t, func(t *testing.T, l launcher) {
 		o := l.job(t, 2, "pingpong")
 		o.ok(t)

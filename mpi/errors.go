@@ -73,6 +73,8 @@ type InitError struct {
 	Library  string // file name of the library, or ""
 	Detail   string // what was found
 	Hint     string // what to do
+
+	everywhere bool // every process of the job has it, word for word
 }
 
 func (e *InitError) Error() string {

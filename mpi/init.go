@@ -166,7 +166,7 @@ func choose(m mode, named string, by launcher) (*library, error) {
 		return lib, err
 	}
 	if by.bare && m != modeRequired && named == "" || by.bare && by.size > 1 {
-		return nil, &InitError{Err: ErrMismatch, Launcher: by.evidence, Detail: fmt.Sprintf("%d tasks were started without a process management interface", by.size),
+		return nil, &InitError{Err: ErrMismatch, everywhere: true, Launcher: by.evidence, Detail: fmt.Sprintf("%d tasks were started without a process management interface", by.size),
 			Hint: "start them with srun --mpi=pmix (Open MPI) or srun --mpi=pmi2 (MPICH); srun --mpi=list shows what there is"}
 	}
 	if m == modeAuto && !by.present() && named == "" {

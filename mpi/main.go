@@ -2,6 +2,7 @@ package mpi
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"hash/fnv"
 	"io"
@@ -90,7 +91,10 @@ func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
 	p.raiseProcs()
 	rt, err := Init(p.Options)
 	if err != nil {
-		fmt.Fprintln(p.Stderr, err)
+		var ie *InitError
+		if task := os.Getenv("SLURM_PROCID"); task == "" || task == "0" || !errors.As(err, &ie) || !ie.everywhere {
+			fmt.Fprintln(p.Stderr, err)
+		}
 		return ExitInit
 	}
 	pr := &process{Program: p, rt: rt}

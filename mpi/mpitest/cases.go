@@ -177,7 +177,7 @@ func caseTags(p *proc) {
 // stays usable.
 func caseTruncated(p *proc) {
 	next, prev := (p.Rank()+1)%p.Size(), (p.Rank()+p.Size()-1)%p.Size()
-	for _, n := range []int{1, 1000, 300000} {
+	for _, n := range []int{1, 1000, 5000, 300000} {
 		s := p.send(pattern(n, 1), next, 2)
 		s2 := p.send(pattern(n, 2), next, 2)
 		got := make([]byte, n)

@@ -38,7 +38,7 @@ func Check(c transport.Comm) error {
 	return nil
 }
 
-const patience = 15 * time.Second // of one case, for liveness only
+const patience = 30 * time.Second // of one case, for liveness only
 
 type conformCase struct {
 	name string
