@@ -16,9 +16,9 @@ type copyStep struct {
 
 func (s *copyStep) parts() int { return s.cut }
 
-func (s *copyStep) run(r *run, _, part int) {
+func (s *copyStep) run(r *run, w, part int) {
 	lo, hi := share(s.plan.Items(), s.cut, part)
-	s.plan.Run(r.base[s.out], r.base[s.in], lo, hi)
+	s.plan.Run(&r.e.workers[w].space, r.base[s.out], r.base[s.in], lo, hi)
 }
 
 func (b *binder) copyPlan(p *native.CopyPlan, bytes, outSlot, inSlot int) *copyStep {

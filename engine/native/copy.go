@@ -12,9 +12,9 @@ import (
 //
 // Where rows are contiguous in both, rows are copied. Elsewhere a copy would
 // run across one of the two in large strides, and use a little of each cache
-// line it touches. So it goes by tiles: some 256 bytes of what is
-// contiguous in the source times as much of what is contiguous in the
-// destination, read row by row into a buffer and written row by row from it.
+// line it touches. So it goes by tiles: a kilobyte or so of what is contiguous
+// in the source times as much of what is contiguous in the destination, read
+// row by row into a buffer and written row by row from it.
 // Each side of a tile may take several axes, as tensors of many short axes need.
 type CopyPlan struct {
 	elem int // bytes of an element, or of several that lie together in both: 1, 4, 8, 16, 32
@@ -29,6 +29,8 @@ type CopyPlan struct {
 	src, dst side
 	buffered bool
 	conj     engine.DType // conjugate elements of this type, if not NoDType
+	vectors  transposer   // for tiles whose rows are packed on both sides
+	regular  int          // distance in the destination along the src side, 0 if it varies
 
 	runTail runTail
 }
@@ -49,12 +51,15 @@ type runTail struct {
 }
 
 const (
-	sideBytes  = 256     // of a side of a tile
 	rowBytes   = 512     // runs of this length are copied one by one
 	partBytes  = 1 << 16 // longer runs are cut, so that they can be shared out
 	smallBytes = 1 << 18 // tensors that lie in the caches need no buffer
-	sideLimit  = 32      // elements of a side of a tile, about
-	bufBytes   = 20 << 10
+
+	// A side of a tile is about as long as the first of its two limits. Tiles
+	// of large tensors take some hundred kilobytes, in the second-level cache:
+	// memory likes to be read and written in long pieces.
+	sideBytes, sideCells           = 1024, 256
+	smallSideBytes, smallSideCells = 256, 32
 )
 
 // NewCopy plans a copy of elements of size bytes (1, 4, 8 or 16) between tensors
@@ -91,7 +96,13 @@ func newCopy(size int, conj engine.DType, extents, dst, src []int) *CopyPlan {
 		p.rows(axes)
 		return p
 	}
-	p.tiles(axes)
+	p.tiles(axes, total > smallBytes)
+	if p.run == 1 && p.src.packed && p.dst.packed {
+		p.vectors = transposerOf(Best(Auto), p.elem)
+		if n := p.src.to; len(n) > 1 && contiguous(n, n[1]) {
+			p.regular = n[1]
+		}
+	}
 	p.buffered = conj != engine.NoDType || total > smallBytes && len(p.src.to) > 1 && len(p.dst.to) > 1
 	return p
 }
@@ -122,8 +133,12 @@ func (p *CopyPlan) rows(axes []axis) {
 func newSide() side { return side{from: []int{0}, to: []int{0}, cut: -1, packed: true} }
 
 // tiles plans to copy tile by tile.
-func (p *CopyPlan) tiles(axes []axis) {
+func (p *CopyPlan) tiles(axes []axis, large bool) {
 	bytes := p.run * p.elem
+	goal := min(smallSideBytes, smallSideCells*bytes)
+	if large {
+		goal = min(sideBytes, sideCells*bytes)
+	}
 	rest := slices.Clone(axes)
 	byDst := slices.Clone(axes) // fastest in the destination first
 	slices.Reverse(byDst)
@@ -133,8 +148,8 @@ func (p *CopyPlan) tiles(axes []axis) {
 	p.dst, p.src = newSide(), newSide()
 	var partsD, partsS *axis
 	var taken []axis
-	taken, partsD = p.dst.take(byDst, nil, bytes)
-	takenS, partsS := p.src.take(bySrc, taken, bytes)
+	taken, partsD = p.dst.take(byDst, nil, bytes, goal)
+	takenS, partsS := p.src.take(bySrc, taken, bytes, goal)
 	taken = append(taken, takenS...)
 	rest = slices.DeleteFunc(rest, func(a axis) bool { return slices.Contains(taken, a) })
 	// Nearby tiles first, on either side, so that pages and lines are met again
@@ -159,11 +174,12 @@ func (p *CopyPlan) tiles(axes []axis) {
 	p.src.packed = contiguous(p.src.from, bytes)
 }
 
-// take puts the first axes of the list into the side until it is long enough;
+// take puts the first axes of the list into the side until it is about goal
+// bytes long, for runs of the given bytes;
 // taken are those that the other side has already. It returns what it took and
 // the loop over parts of the last one, if it took a part.
-func (s *side) take(list, taken []axis, bytes int) (took []axis, parts *axis) {
-	have, goal := bytes, min(sideBytes, sideLimit*bytes)
+func (s *side) take(list, taken []axis, bytes, goal int) (took []axis, parts *axis) {
+	have := bytes
 	for _, a := range list {
 		if 2*have > goal {
 			break
@@ -220,22 +236,27 @@ func contiguous(offsets []int, step int) bool {
 func (p *CopyPlan) Items() int { return p.items }
 
 // Run copies items lo ≤ i < hi. dst and src point to the elements (0, 0, …) of
-// tensors that must not overlap.
-func (p *CopyPlan) Run(dst, src unsafe.Pointer, lo, hi int) {
+// tensors that must not overlap. ws is scratch memory for one call at a time.
+func (p *CopyPlan) Run(ws *Workspace, dst, src unsafe.Pointer, lo, hi int) {
 	if lo >= hi {
 		return
 	}
+	var buf unsafe.Pointer
+	if p.buffered {
+		n := len(p.dst.to) * len(p.src.to) * p.run * p.elem
+		buf = unsafe.Pointer(unsafe.SliceData(scratch[uint8](&ws.b, n)))
+	}
 	switch p.elem {
 	case 1:
-		runCopy[uint8](p, dst, src, lo, hi)
+		runTiles[uint8](p, dst, src, buf, lo, hi)
 	case 4:
-		runCopy[uint32](p, dst, src, lo, hi)
+		runTiles[uint32](p, dst, src, buf, lo, hi)
 	case 8:
-		runCopy[uint64](p, dst, src, lo, hi)
+		runTiles[uint64](p, dst, src, buf, lo, hi)
 	case 16:
-		runCopy[[2]uint64](p, dst, src, lo, hi)
+		runTiles[[2]uint64](p, dst, src, buf, lo, hi)
 	case 32:
-		runCopy[[4]uint64](p, dst, src, lo, hi)
+		runTiles[[4]uint64](p, dst, src, buf, lo, hi)
 	default:
 		panic("native: copy of elements of a size that no dtype has")
 	}
@@ -244,22 +265,6 @@ func (p *CopyPlan) Run(dst, src unsafe.Pointer, lo, hi int) {
 // cell is what is moved as one.
 type cell interface {
 	uint8 | uint32 | uint64 | [2]uint64 | [4]uint64
-}
-
-func runCopy[T cell](p *CopyPlan, dst, src unsafe.Pointer, lo, hi int) {
-	if p.buffered {
-		runBuffered[T](p, dst, src, lo, hi)
-		return
-	}
-	runTiles[T](p, dst, src, nil, lo, hi)
-}
-
-// runBuffered is apart so that only copies that use the buffer clear it.
-//
-//go:noinline
-func runBuffered[T cell](p *CopyPlan, dst, src unsafe.Pointer, lo, hi int) {
-	var buf [bufBytes / 8]uint64
-	runTiles[T](p, dst, src, unsafe.Pointer(&buf), lo, hi)
 }
 
 func runTiles[T cell](p *CopyPlan, dst, src, buf unsafe.Pointer, lo, hi int) {
@@ -284,8 +289,12 @@ func runTiles[T cell](p *CopyPlan, dst, src, buf unsafe.Pointer, lo, hi int) {
 			if p.conj != engine.NoDType {
 				conjugateBytes(p.conj, d, run*p.elem)
 			}
-		case buf != nil && nd*ns*run*p.elem <= bufBytes:
+		case buf != nil && p.vectors > 0:
+			tileTransposed[T](p, d, s, buf, nd, ns)
+		case buf != nil:
 			tileBuffered[T](p, d, s, buf, nd, ns)
+		case p.vectors > 0 && p.regular > 0 && p.conj == engine.NoDType:
+			transpose[T](p.vectors, d, s, p.dst.from, 0, nd, ns, p.regular)
 		default:
 			tileDirect[T](p, d, s, nd, ns)
 		}
@@ -315,6 +324,19 @@ func tileDirect[T cell](p *CopyPlan, d, s unsafe.Pointer, nd, ns int) {
 		for _, off := range to {
 			conjugateBytes(p.conj, unsafe.Add(d, p.src.to[i]+off), p.run*p.elem)
 		}
+	}
+}
+
+// tileTransposed copies a tile of single elements that is packed on both sides
+// by way of buf, which holds it as rows of the destination.
+func tileTransposed[T cell](p *CopyPlan, d, s, buf unsafe.Pointer, nd, ns int) {
+	transpose[T](p.vectors, buf, s, p.dst.from, 0, nd, ns, nd*p.elem)
+	b := unsafe.Slice((*T)(buf), nd*ns)
+	if p.conj != engine.NoDType {
+		conjugateBytes(p.conj, buf, len(b)*p.elem)
+	}
+	for i := range ns {
+		copy(unsafe.Slice((*T)(unsafe.Add(d, p.src.to[i])), nd), b[i*nd:(i+1)*nd])
 	}
 }
 

@@ -138,7 +138,7 @@ func testCopy[T comparable](t *rapid.T, d engine.DType, value func(i int) T, con
 		plan.buffered = true
 	}
 	for _, c := range drawCuts(t, plan.Items()) {
-		plan.Run(pointer(dst, min(ds.off, ds.n-1)), pointer(src, min(ss.off, ss.n-1)), c[0], c[1])
+		plan.Run(new(Workspace), pointer(dst, min(ds.off, ds.n-1)), pointer(src, min(ss.off, ss.n-1)), c[0], c[1])
 	}
 	if !slices.Equal(dst, want) {
 		t.Fatalf("extents %v, strides %v from %v: got\n%v, want\n%v", extents, ds.strides, ss.strides, dst, want)
@@ -178,6 +178,7 @@ func TestCopyAgainstLoops(t *testing.T) {
 // TestCopyLarge reverses and shuffles tensors that are above every threshold.
 func TestCopyLarge(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
+	var ws Workspace
 	for _, extents := range [][]int{repeated(2, 16), repeated(3, 10), {300, 301}, {20000, 3}, {3, 20000}, {33, 65, 31}, {200000}} {
 		for range 2 {
 			perm := r.Perm(len(extents))
@@ -194,7 +195,7 @@ func TestCopyLarge(t *testing.T) {
 			for i := range src {
 				src[i] = float64(i)
 			}
-			NewCopy(8, extents, ds, ss).runAll(pointer(dst, 0), pointer(src, 0))
+			NewCopy(8, extents, ds, ss).runAll(&ws, pointer(dst, 0), pointer(src, 0))
 			i := 0
 			each(extents, func(index []int) {
 				if want := (strided{strides: ss}).at(index); dst[i] != float64(want) {
@@ -206,7 +207,9 @@ func TestCopyLarge(t *testing.T) {
 	}
 }
 
-func (p *CopyPlan) runAll(dst, src unsafe.Pointer) { p.Run(dst, src, 0, p.Items()) }
+func (p *CopyPlan) runAll(ws *Workspace, dst, src unsafe.Pointer) {
+	p.Run(ws, dst, src, 0, p.Items())
+}
 
 func repeated(n, count int) []int {
 	return slices.Repeat([]int{n}, count)
@@ -227,7 +230,8 @@ func TestCopyAllocatesNothing(t *testing.T) {
 	ss := rowMajor(extents)
 	slices.Reverse(ss)
 	p := NewCopy(8, extents, rowMajor(extents), ss)
-	if avg := testing.AllocsPerRun(5, func() { p.runAll(pointer(y, 0), pointer(x, 0)) }); avg != 0 {
+	var ws Workspace
+	if avg := testing.AllocsPerRun(5, func() { p.runAll(&ws, pointer(y, 0), pointer(x, 0)) }); avg != 0 {
 		t.Errorf("%v allocations per copy", avg)
 	}
 }
@@ -256,8 +260,9 @@ func BenchmarkCopy(b *testing.B) {
 		}
 		b.Run(c.name+"/plan", func(b *testing.B) {
 			p := NewCopy(8, c.extents, ds, ss)
+			var ws Workspace
 			for b.Loop() {
-				p.runAll(pointer(y, 0), pointer(x, 0))
+				p.runAll(&ws, pointer(y, 0), pointer(x, 0))
 			}
 			b.SetBytes(int64(16 * n))
 		})

@@ -12,10 +12,8 @@ func transposeRows[T any](dst unsafe.Pointer, rows []unsafe.Pointer, from, n, st
 	size := int(unsafe.Sizeof(z))
 	for i, r := range rows {
 		src := unsafe.Slice((*T)(r), n)
-		to := unsafe.Add(dst, from*stride+i*size)
-		for _, v := range src[from:] {
-			*(*T)(to) = v
-			to = unsafe.Add(to, stride)
+		for c := from; c < n; c++ { // never a pointer past the last element
+			*(*T)(unsafe.Add(dst, c*stride+i*size)) = src[c]
 		}
 	}
 }

@@ -25,7 +25,7 @@ func (w *Workspace) Bytes() int {
 }
 
 // scratch returns n ≥ 1 elements of undefined value in *s, grown if need be.
-func scratch[T numeric](s *[]complex128, n int) []T {
+func scratch[T numeric | uint8](s *[]complex128, n int) []T {
 	var z T
 	size := int(unsafe.Sizeof(z))
 	words := (n*size + 15) / 16
