@@ -52,12 +52,13 @@ func binaryRow(f func(dst, x, y unsafe.Pointer, n int), tail row, size int) row 
 
 // scaledRow does so for scaling; f is given the address of the factor as y.
 func scaledRow(f func(dst, x, y unsafe.Pointer, n int), tail row, size int, of func(*factor) unsafe.Pointer) row {
-	vector := binaryRow(f, func(_, _, _ unsafe.Pointer, _ int, _ *factor) {}, size)
 	return func(dst, x, _ unsafe.Pointer, n int, by *factor) {
-		vector(dst, x, of(by), n, by)
-		whole := n * size / 32 * 32
-		if rest := n - whole/size; rest > 0 {
-			tail(unsafe.Add(dst, whole), unsafe.Add(x, whole), nil, rest, by)
+		v := n * size / 32
+		if v > 0 {
+			f(dst, x, of(by), v)
+		}
+		if rest := n - v*32/size; rest > 0 {
+			tail(unsafe.Add(dst, v*32), unsafe.Add(x, v*32), nil, rest, by)
 		}
 	}
 }

@@ -239,7 +239,10 @@ func sumItems[T numeric](p *SumPlan, ws *Workspace, dst, src unsafe.Pointer, lo,
 	o.seek(p.kept, p.base, lo)
 	for item := lo; item < hi; item++ {
 		n := p.width(&o)
-		at := unsafe.Add(src, o.pos[1])
+		at := src // nil without elements
+		if p.count > 0 {
+			at = unsafe.Add(src, o.pos[1])
+		}
 		if p.parts == 1 {
 			a.sumPart(at, 0, n)
 		} else {
