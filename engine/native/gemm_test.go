@@ -203,7 +203,7 @@ func TestGemmBitsOfParts(t *testing.T) {
 }
 
 func testGemmBitsOfParts[T Number](t *testing.T) {
-	const m, n, k = 51, 107, 301
+	const m, n, k = 51, 107, 510
 	r := rand.New(rand.NewPCG(5, 6))
 	x, y := make([]T, m*k), make([]T, k*n)
 	fillRand(r, x)
