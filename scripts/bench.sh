@@ -38,7 +38,19 @@ bench_farm() {
 
 bench_engine() {
   prepare libopenblas0-serial
-  scripts/bench-engine.sh || status=1
+  CGO_ENABLED=0 go build -o "$build/engine" ./bench/engine && cc -O2 -o "$build/gemm" bench/rivals/gemm.c -ldl || { status=1; return; }
+  local lib kernel t n
+  read -r lib kernel < <("$build/engine" blas) || { status=1; return; }
+  for t in d s z c; do
+    for n in 4 64; do
+      pairs "product-$t$n" '<=1' 15 "$build/engine gemm -dtype $t -n $n -samples 9" \
+        "$build/gemm $lib $t $n 9 $kernel | awk '{print \$1 + 350}'" "ns; rival: $kernel from C, plus 350 ns"
+    done
+    for n in 256 1024; do
+      pairs "product-$t$n" '<=1.02' 15 "$build/engine gemm -dtype $t -n $n -samples 9" \
+        "$build/gemm $lib $t $n 9 $kernel | awk '{print \$1}'" "ns; rival: $kernel from C"
+    done
+  done
 }
 
 [ $# -gt 0 ] || set -- farm engine
