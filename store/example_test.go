@@ -1,7 +1,10 @@
+//go:build unix
+
 package store_test
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"log"
 	"os"
@@ -78,4 +81,52 @@ func Example_restart() {
 	// 0 1 2 3 4 are there
 	// 5 6 7 8 9 were missing
 	// 10 rows, the last 81 m
+}
+
+// Items from a file: the rows of a matrix, read a block at a time.
+func ExampleReadSlab() {
+	dir, err := os.MkdirTemp("", "store")
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer os.RemoveAll(dir)
+	path := filepath.Join(dir, "input.h5")
+
+	w, err := store.Create(path, store.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	matrix := []float64{1, 2, 3, 4, 5, 6}
+	if err := store.WriteTensor(w, "geometry/x", matrix, []int{3, 2}, store.TensorOptions{Units: "nm"}); err != nil {
+		log.Fatal(err)
+	}
+	if err := w.Close(); err != nil {
+		log.Fatal(err)
+	}
+
+	f, err := store.Open(path, store.Options{})
+	if err != nil {
+		log.Fatal(err)
+	}
+	defer f.Close()
+	info, err := f.Info("geometry/x")
+	if err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(info.Type, info.Shape)
+	row := make([]float64, info.Shape[1])
+	for i := range info.Shape[0] {
+		if err := store.ReadSlab(f, "geometry/x", []int{i, 0}, []int{1, len(row)}, row); err != nil {
+			log.Fatal(err)
+		}
+		fmt.Println(row)
+	}
+	_, _, err = store.ReadTensor[float32](f, "geometry/x")
+	fmt.Println(errors.Is(err, store.ErrLayout))
+	// Output:
+	// float64 [3 2]
+	// [1 2]
+	// [3 4]
+	// [5 6]
+	// true
 }

@@ -1,3 +1,5 @@
+//go:build unix
+
 package store_test
 
 import (
@@ -72,12 +74,15 @@ func runWriter(t *testing.T, killAfter time.Duration, fromStart bool, args ...an
 func TestKill(t *testing.T) {
 	needLibrary(t)
 	kills, rows := 10, int64(20_000)
+	if testing.Short() {
+		kills = 3
+	}
 	if os.Getenv("HATAORI_SOAK") != "" {
 		kills = 200
 	}
 	rng := rand.New(rand.NewPCG(1, 2))
 	folds := []int64{30_000, 200_000, 2_000_000, -1}
-	done, silent, files := 0, 0, 0
+	done, silent, folding, files := 0, 0, 0, 0
 	for ; done < kills; files++ {
 		path := filepath.Join(t.TempDir(), "out.h5")
 		safe := map[int64]bool{}
@@ -114,10 +119,13 @@ func TestKill(t *testing.T) {
 			if len(r.put) == 0 {
 				silent++
 			}
+			if _, err := os.Stat(path + ".part"); err == nil {
+				folding++
+			}
 		}
 		checkRows(t, path, rows)
 	}
-	t.Logf("%d kills, %d of them before the first row of a run, %d files", done, silent, files)
+	t.Logf("%d kills, %d of them before the first row of a run, %d while folding; %d files", done, silent, folding, files)
 }
 
 // checkRows reads a finished file of childWriter and checks every value.

@@ -1,3 +1,5 @@
+//go:build unix
+
 package store_test
 
 import (
@@ -6,6 +8,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/hataori/hataori-go/store"
@@ -312,5 +315,55 @@ func TestMixed(t *testing.T) {
 	}
 	if n, err := h.NumRows("fixed"); n != 6 || err != nil {
 		t.Error(n, err)
+	}
+}
+
+// Two sinks and a reader at the same time.
+func TestConcurrent(t *testing.T) {
+	f := create(t)
+	if err := store.WriteTensor(f, "input", ramp(1000, func(i int) int64 { return int64(i) }), []int{1000}, store.TensorOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	if err := f.Commit(); err != nil {
+		t.Fatal(err)
+	}
+	g := open(t, f.Path())
+	var all sync.WaitGroup
+	for _, name := range []string{"a", "b"} {
+		s, err := store.NewSink[row](f, name, store.SinkOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		all.Go(func() {
+			for i := range int64(500) {
+				if err := s.Put(t.Context(), i, rowAt(i)); err != nil {
+					t.Error(err)
+				}
+				if i%100 == 99 {
+					if err := f.Commit(); err != nil {
+						t.Error(err)
+					}
+				}
+			}
+		})
+	}
+	all.Go(func() {
+		for i := range 200 {
+			x := make([]int64, 5)
+			if err := store.ReadSlab(g, "input", []int{i}, []int{5}, x); err != nil || x[4] != int64(i+4) {
+				t.Error(x, err)
+			}
+		}
+	})
+	all.Wait()
+	if err := f.Close(); err != nil {
+		t.Fatal(err)
+	}
+	h := open(t, f.Path())
+	for _, name := range []string{"a", "b"} {
+		rows := make([]row, 500)
+		if there, err := store.ReadRows(h, name, 0, rows); err != nil || slices.Contains(there, false) || rows[499] != rowAt(499) {
+			t.Error(name, err)
+		}
 	}
 }

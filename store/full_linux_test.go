@@ -57,7 +57,7 @@ func TestCommitDiskFull(t *testing.T) {
 		if round > 0 {
 			used = size(t, path)
 		}
-		fill := int64(fs.Bavail)*fs.Bsize - used - rng.Int64N(700_000)
+		fill := int64(fs.Bavail)*int64(fs.Bsize) - used - rng.Int64N(700_000)
 		if err := os.WriteFile(ballast, make([]byte, fill), 0o666); err != nil {
 			t.Fatal(err)
 		}
