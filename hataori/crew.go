@@ -245,10 +245,12 @@ func (c *crew) snapshot() farm.Local {
 	return farm.Local{Open: c.q.Open(), Healthy: c.healthy, Idle: len(c.idle)}
 }
 
-// retire takes a lane out whose resource is not healthy.
+// retire takes a lane out whose resource is not healthy. If it had been woken
+// for an index, another lane has to be.
 func (c *crew) retire(err error) {
 	c.mu.Lock()
 	c.healthy--
+	c.wake(c.q.Left())
 	if c.sick == nil {
 		c.sick = err
 	}
