@@ -192,9 +192,8 @@ func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) error {
 	if err := e.admit(); err != nil {
 		return err
 	}
-	err := e.admitted(k, out, in)
-	e.pool.busy.Store(false)
-	return err
+	defer e.pool.busy.Store(false) // also when the goroutine exits
+	return e.admitted(k, out, in)
 }
 
 // Begin implements engine.Execution.
@@ -260,13 +259,8 @@ func (e *Engine) fail(k *kernel, v any) error {
 	if p, ok := v.(*Panic); ok {
 		b.Value, b.Stack = p.Value, p.Stack
 	}
-	if v == nil { // the caller's goroutine is exiting: Run will not end the admission
+	if v == nil {
 		b.Value = ErrGoexit
-		defer func() {
-			if !e.pass.open.Load() {
-				e.pool.busy.Store(false)
-			}
-		}()
 	}
 	e.broken.Store(b)
 	e.run.clear()

@@ -317,38 +317,55 @@ func TestBroken(t *testing.T) {
 		bad  func()
 		want error
 	}{{"panic", func() { panic(boom) }, boom}, {"Goexit", runtime.Goexit, cpu.ErrGoexit}} {
-		for _, width := range []int{1, 3} {
-			e := open(t, width, cpu.Options{})
-			x, err := e.Alloc(engine.SpecOf(engine.Float64, 4))
-			if err != nil {
-				t.Fatal(err)
-			}
-			done := make(chan error, 1)
-			go func() {
-				defer close(done)
-				var hit atomic.Bool
-				done <- do(e, func(l engine.Lease) error {
-					l.For(50, func(worker, lo, hi int) {
-						if (worker > 0 || width == 1) && hit.CompareAndSwap(false, true) {
-							c.bad()
-						}
-						for deadline := time.Now().Add(time.Second); worker == 0 && width > 1 && !hit.Load() && time.Now().Before(deadline); {
-							runtime.Gosched()
-						}
-					})
-					return nil
-				})
-			}()
-			if err, told := <-done; told && (!errors.Is(err, engine.ErrBroken) || !errors.Is(err, c.want)) {
-				t.Errorf("%s, width %d: %v", c.name, width, err)
-			}
-			if err := run(e, engine.Copy{}); !errors.Is(err, engine.ErrBroken) || !errors.Is(err, c.want) {
-				t.Errorf("%s, width %d, next run: %v", c.name, width, err)
-			}
-			if err := errors.Join(e.Release(x), e.Synchronize(), e.Close()); err != nil {
-				t.Errorf("%s, width %d, after the break: %v", c.name, width, err)
-			}
+		for _, where := range []struct{ width, worker int }{{1, 0}, {3, 0}, {3, 1}, {3, 2}} {
+			t.Run(fmt.Sprintf("%s on worker %d of %d", c.name, where.worker, where.width), func(t *testing.T) {
+				testBroken(t, where.width, where.worker, c.bad, c.want)
+			})
 		}
+	}
+}
+
+func testBroken(t *testing.T, width, culprit int, bad func(), want error) {
+	e := open(t, width, cpu.Options{})
+	x, err := e.Alloc(engine.SpecOf(engine.Float64, 4))
+	if err != nil {
+		t.Fatal(err)
+	}
+	done := make(chan error, 1)
+	go func() {
+		defer close(done)
+		hit := make(chan struct{})
+		done <- do(e, func(l engine.Lease) error {
+			l.For(50, func(worker, lo, hi int) {
+				if worker == culprit {
+					select {
+					case <-hit:
+					default:
+						close(hit)
+						bad()
+					}
+				}
+				select { // parts are left when the culprit leaves
+				case <-hit:
+				case <-time.After(5 * time.Second):
+				}
+			})
+			return nil
+		})
+	}()
+	select {
+	case err, told := <-done: // not told when the caller's goroutine itself exits
+		if told && (!errors.Is(err, engine.ErrBroken) || !errors.Is(err, want)) {
+			t.Error(err)
+		}
+	case <-time.After(30 * time.Second):
+		t.Fatal("the run does not end")
+	}
+	if err := run(e, engine.Copy{}); !errors.Is(err, engine.ErrBroken) || !errors.Is(err, want) {
+		t.Errorf("next run: %v", err)
+	}
+	if err := errors.Join(e.Release(x), e.Synchronize(), e.Close()); err != nil {
+		t.Errorf("after the break: %v", err)
 	}
 }
 
@@ -453,5 +470,39 @@ func TestBufferLimits(t *testing.T) {
 	}
 	if _, err := e.Alloc(engine.Spec{DType: engine.Float64, Shape: engine.ShapeOf(2, 2), Strides: engine.StridesOf(1, 2)}); err == nil {
 		t.Fatal("Alloc with strides")
+	}
+}
+
+// Convenience forms used from several goroutines refuse or compute, and never
+// mix up their arguments.
+func TestFrameIsExclusive(t *testing.T) {
+	e := open(t, 1, cpu.Options{})
+	var wg sync.WaitGroup
+	var computed atomic.Int64
+	for g := range 4 {
+		wg.Go(func() {
+			in := []float64{float64(g), 1}
+			out := make([]float64, 2)
+			x, _ := engine.FromSlice(in, 2)
+			y, _ := engine.FromSlice(out, 2)
+			for range 3000 {
+				out[0] = -1
+				switch err := engine.AddInto(e, y, x, x); {
+				case errors.Is(err, engine.ErrBusy):
+				case err != nil:
+					t.Error(err)
+					return
+				case out[0] != 2*float64(g):
+					t.Errorf("%d + %d = %v", g, g, out[0])
+					return
+				default:
+					computed.Add(1)
+				}
+			}
+		})
+	}
+	wg.Wait()
+	if computed.Load() == 0 {
+		t.Error("everything was refused")
 	}
 }

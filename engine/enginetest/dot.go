@@ -158,27 +158,34 @@ func testDotScaled(r *rig) {
 		for _, alpha := range factors {
 			for _, beta := range factors {
 				for l := range layouts {
-					f, g, h := small(d, 41), small(d, 42), small(d, 43)
-					a, b := r.input(compact, d, []int{4, 5}, f), r.input(l, d, []int{5, 3}, g)
-					c := r.input(l, d, []int{4, 3}, h)
-					op := matMul
-					op.Alpha, op.Beta = engine.By(alpha), engine.By(beta)
-					r.ok(engine.DotInto(r.e, op, c, a, b))
-					want := make([]complex128, 0, 12)
-					for i := range 4 {
-						for j := range 3 {
-							var sum complex128
-							for k := range 5 {
-								sum += f([]int{i, k}) * g([]int{k, j})
-							}
-							want = append(want, alpha*sum+beta*h([]int{i, j}))
-						}
-					}
-					r.same("α·A·B + β·C", r.read(c), want)
+					r.scaledProduct(d, l, alpha, beta, 4, 5, 3)
 				}
+				r.scaledProduct(d, mixed, alpha, beta, 24, 17, 20)
+				r.scaledProduct(d, reversed, alpha, beta, 24, 17, 20)
 			}
 		}
 	}
+}
+
+func (r *rig) scaledProduct(d engine.DType, l layout, alpha, beta complex128, m, k, n int) {
+	r.Helper()
+	f, g, h := small(d, 41), small(d, 42), small(d, 43)
+	a, b := r.input(compact, d, []int{m, k}, f), r.input(l, d, []int{k, n}, g)
+	c := r.input(l, d, []int{m, n}, h)
+	op := matMul
+	op.Alpha, op.Beta = engine.By(alpha), engine.By(beta)
+	r.ok(engine.DotInto(r.e, op, c, a, b))
+	want := make([]complex128, 0, m*n)
+	for i := range m {
+		for j := range n {
+			var sum complex128
+			for q := range k {
+				sum += f([]int{i, q}) * g([]int{q, j})
+			}
+			want = append(want, alpha*sum+beta*h([]int{i, j}))
+		}
+	}
+	r.same("α·A·B + β·C", r.read(c), want)
 }
 
 // testDotPrecision: random positive reals, so that relative errors mean what
