@@ -37,6 +37,7 @@ type File struct {
 	base     bool // PATH is there
 	baseSize int64
 	headSeen bool // the journal's first frame was read
+	headNew  bool // the journal's first frames were not synced yet
 	staged   bool // PATH.part holds tensors or attributes of the caller's
 	journal  *journal
 	sinks    []*sinkState // by sink number
@@ -200,12 +201,23 @@ func (f *File) begin() error {
 			return err
 		}
 	}
-	if err := j.sync(); err != nil {
+	f.headNew = true
+	return nil
+}
+
+// syncHead brings the frames that say what rows mean to the disk before the
+// first row, so that no crash leaves rows without them.
+func (f *File) syncHead() error {
+	if !f.headNew {
+		return nil
+	}
+	if err := f.journal.sync(); err != nil {
 		return err
 	}
 	if err := syncDir(filepath.Dir(f.path)); err != nil {
 		return &Error{Op: "sync directory of", Path: f.path, Err: err}
 	}
+	f.headNew = false
 	return nil
 }
 

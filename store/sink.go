@@ -159,9 +159,10 @@ func (f *File) openSink(def definitionBody) (int, error) {
 	if err := f.journal.writeJSON(kindSink, definition{ID: uint32(id), definitionBody: def}); err != nil {
 		return 0, err
 	}
+	f.headNew = true
 	f.sinks = append(f.sinks, s)
 	s.synced = s.present.count
-	return id, f.journal.sync()
+	return id, nil
 }
 
 func rowCount(n int64) string {
@@ -244,6 +245,9 @@ func (s *Sink[U]) Put(ctx context.Context, index int64, value U) error {
 	}
 	if err := s.admit(index); err != nil {
 		return s.rowError(index, err)
+	}
+	if err := f.syncHead(); err != nil {
+		return err
 	}
 	s.value = value
 	j := f.journal

@@ -21,7 +21,7 @@ import (
 func main() {
 	rows := flag.Int("rows", 100_000, "rows per file")
 	pairs := flag.Int("pairs", 5, "alternating pairs")
-	items := flag.Int("items", 3000, "items of a millisecond")
+	items := flag.Int("items", 5000, "items of a millisecond")
 	python := flag.String("python", "/usr/bin/python3", "Python with h5py; empty: no rival")
 	rival := flag.String("rival", "bench/store/h5py_append.py", "the rival's script")
 	dir := flag.String("dir", "", "where the files are written; empty: a temporary directory")
