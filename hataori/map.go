@@ -40,11 +40,15 @@ func MapLanes[L, T, U any](ctx context.Context, ex lanes.Executor[L], items []T,
 	switch {
 	case f == nil:
 		return nil, ErrNilFunc
-	case ex == nil:
+	case isNil(ex):
 		return nil, lanes.ErrNoLanes
 	}
 	if err := ex.Ready(); err != nil {
 		return nil, err
+	}
+	if ctx.Err() != nil {
+		f := cancelFault(ctx)
+		return nil, f.public(f)
 	}
 	results := make([]U, len(items))
 	var opts Options
