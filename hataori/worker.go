@@ -11,13 +11,8 @@ import (
 	"github.com/hataori/hataori-go/lanes"
 )
 
-const (
-	// flushTime is how long results wait at most, when no lane is idle.
-	flushTime = 10 * time.Millisecond
-
-	// flushBytes is the size of results that do not wait.
-	flushBytes = 1 << 20
-)
+// flushBytes is the size of results that do not wait.
+const flushBytes = 1 << 20
 
 // workerLoop is the coordinator of a rank that is not the root.
 type workerLoop struct {
@@ -124,7 +119,7 @@ func (l *workerLoop) step(own farm.Local) (said bool, err error) {
 	pending := l.pending()
 	p := farm.Pulse{Lanes: own.Healthy, Idle: own.Idle, Finished: pending > 0, Item: l.pace.item}
 	if p.Finished && own.Idle == 0 {
-		p.Flush = pending > flushBytes || l.ladder.nap > 0 && time.Since(l.told) > flushTime
+		p.Flush = pending > flushBytes || l.ladder.nap > 0 && time.Since(l.told) > farm.FlushTime(l.w.size)
 	}
 	if l.pace.item == 0 || l.ladder.polls == 0 {
 		l.pace.update(l.progress())

@@ -151,7 +151,7 @@ func (s *system) key() []byte {
 	}
 	load := func(l Load) { num(int64(l.Lanes), int64(l.Idle), int64(l.Item)) }
 	r := s.root
-	num(r.limit, int64(r.byes), int64(len(r.parked)))
+	num(r.limit, r.scanned, int64(r.byes), int64(len(r.parked)))
 	for _, p := range r.parked {
 		num(int64(p))
 	}
@@ -418,6 +418,9 @@ func (s *system) stepRoot(cut bool) error {
 	}
 	healthy, idle := rs.count()
 	effects := slices.Clone(s.root.Step(Local{Healthy: healthy, Idle: idle}))
+	if err := s.root.checkSums(); err != nil {
+		return err
+	}
 	s.ended = s.ended || s.root.NoLanes()
 	for _, e := range effects {
 		if err := s.effect(e, cut); err != nil {
@@ -509,6 +512,38 @@ func (s *system) final() error {
 		if s.c.fail>>i&1 == 1 && int64(i) < s.failed {
 			return fmt.Errorf("rule 3: item %d fails, but %d was reported", i, s.failed)
 		}
+	}
+	return nil
+}
+
+// What the root sums up is what its peers have.
+func (r *Root) checkSums() error {
+	var lanes, ranks, waiting, candidates int
+	var held int64
+	for i := range r.peers {
+		p := &r.peers[i]
+		lanes += p.load.Lanes
+		ranks += min(p.load.Lanes, 1)
+		held += p.held
+		var movable int64
+		for _, g := range p.grants {
+			if !g.pinned {
+				movable += g.left
+			}
+		}
+		if movable != p.movable {
+			return fmt.Errorf("rank %d: %d indices are movable, counted %d", i, movable, p.movable)
+		}
+		if p.waiting {
+			waiting++
+		}
+		if !p.asked && worthMoving(movable-int64(p.load.Lanes), p.load) {
+			candidates++
+		}
+	}
+	if lanes != r.lanes || ranks != r.ranks || held != r.held || waiting != r.waiting || candidates != r.candidates {
+		return fmt.Errorf("%d lanes on %d ranks hold %d, %d waited for, %d candidates; summed up %d, %d, %d, %d, %d",
+			lanes, ranks, held, waiting, candidates, r.lanes, r.ranks, r.held, r.waiting, r.candidates)
 	}
 	return nil
 }

@@ -8,9 +8,16 @@ const (
 	// a message costs some 10 µs at both ends, so one in a hundred of this.
 	batchTime = time.Millisecond
 
+	// rootTime is what a batch takes of the root's time at least: a report and a
+	// grant. With more than batchTime/rootTime/spare ranks a batch is made longer,
+	// so that the root is not busy for more than one part in spare of the time.
+	rootTime = 3 * time.Microsecond
+	spare    = 8
+
 	// prefetchTime is how much work a rank keeps in store while its request
-	// travels: the slowest answer of a root whose lanes are busy.
-	prefetchTime = 300 * time.Microsecond
+	// travels. Its coordinator, the root's and its own again may each be in a nap
+	// of some 150 µs when there is something to see.
+	prefetchTime = 500 * time.Microsecond
 
 	// longItem is the time from which an item is sent only to a lane that has
 	// nothing to do: the wait for the answer is under a hundredth of it, and
@@ -37,23 +44,32 @@ type Load struct {
 
 // batchSize is the number of items of the next automatic batch for a rank: a
 // half of its share of what is left (guided self-scheduling), no more than
-// batchTime's worth, no more than growth times the last one, at least one.
-// With left indices that nobody has claimed and all lanes of the world it costs
-// O(1).
-func batchSize(left int64, of Load, all int, last int64) int64 {
+// batchTime's worth, longer where many ranks would keep the root too busy, no
+// more than growth times the last one, at least one. With left indices that
+// nobody has claimed, all lanes of the world and the number of ranks that ask, it
+// costs O(1).
+func batchSize(left int64, of Load, all, ranks int, last int64) int64 {
 	lanes := int64(max(of.Lanes, 1))
 	share := left * lanes / int64(2*max(all, of.Lanes, 1))
-	n := lanes
+	n, least := lanes, int64(1)
 	switch {
-	case of.Item >= longItem:
+	case of.Item >= max(longItem, spare*rootTime*time.Duration(all)):
 		n = int64(of.Idle)
 	case of.Item > 0:
-		n = max(int64(batchTime/of.Item), 1) * lanes
+		n = max(int64(max(batchTime, spare*rootTime*time.Duration(ranks))/of.Item), 1) * lanes
+		least = max(int64(rootTime*time.Duration(ranks)/of.Item), 1)
 	}
 	if last > 0 {
 		n = min(n, growth*last)
 	}
-	return max(min(n, share, maxBatch), 1)
+	return max(min(n, max(share, least), maxBatch), 1)
+}
+
+// FlushTime is how long the results of a rank whose lanes are all busy wait at
+// most: a blink, or longer in a world of so many ranks that their reports would
+// keep the root too busy.
+func FlushTime(size int) time.Duration {
+	return max(10*time.Millisecond, spare*rootTime/2*time.Duration(size))
 }
 
 // lowWater is the number of items in store below which a rank asks for more.

@@ -63,6 +63,14 @@ type Root struct {
 	effects []Effect
 	spare   [][]uint64
 
+	// Sums over the peers, so that a step costs the same for any number of them.
+	lanes      int   // healthy lanes
+	ranks      int   // ranks with lanes
+	held       int64 // indices granted and not accounted for
+	waiting    int   // ranks that have not answered a Return notice
+	candidates int   // ranks that takeBack may ask
+	scanned    int64 // the limit that notices has gone through the ranks with
+
 	// What was granted, for statistics.
 	Granted Sizes
 }
@@ -91,10 +99,12 @@ type peer struct {
 	credit  int  // grants it waits for
 	grants  []grant
 	held    int64
+	movable int64 // of these, not pinned
 	last    int64 // size of its last grant
 	noticed int64 // lowest limit it was told, −1: abort
-	asked   bool  // it was asked to return items since its last movable grant
+	asked   bool  // it was asked to return items and had none, or has not answered; until its next movable grant
 	waiting bool  // and has not answered
+	counted bool  // it is one of the candidates
 	gone    bool
 }
 
@@ -108,12 +118,59 @@ type grant struct {
 
 // NewRoot returns the machine of the root over the queue of all indices.
 func NewRoot(q *Queue, opts Options) *Root {
-	r := &Root{q: q, opts: opts, peers: make([]peer, opts.Size), limit: maxIndex}
+	r := &Root{q: q, opts: opts, peers: make([]peer, opts.Size), limit: maxIndex, scanned: maxIndex}
 	for i := range r.peers {
-		r.peers[i].load.Lanes = opts.Lanes
 		r.peers[i].noticed = maxIndex
+		if i != opts.Me {
+			r.setLoad(&r.peers[i], Load{Lanes: opts.Lanes})
+		}
 	}
 	return r
+}
+
+// setLoad records how a rank fares.
+func (r *Root) setLoad(p *peer, l Load) {
+	r.lanes += l.Lanes - p.load.Lanes
+	r.ranks += min(l.Lanes, 1) - min(p.load.Lanes, 1)
+	p.load = l
+	r.weigh(p)
+}
+
+// hold records that the rank has n more indices out, or fewer.
+func (r *Root) hold(p *peer, n int64, pinned bool) {
+	p.held += n
+	r.held += n
+	if !pinned {
+		p.movable += n
+	}
+	r.weigh(p)
+}
+
+// surplus is how many unstarted items the rank may have to give back.
+func (p *peer) surplus() int64 { return p.movable - int64(p.load.Lanes) }
+
+// weigh keeps count of the candidates of takeBack.
+func (r *Root) weigh(p *peer) {
+	is := !p.asked && worthMoving(p.surplus(), p.load)
+	if is == p.counted {
+		return
+	}
+	p.counted = is
+	if is {
+		r.candidates++
+	} else {
+		r.candidates--
+	}
+}
+
+// setWaiting records whether the rank owes the answer to a Return notice.
+func (r *Root) setWaiting(p *peer, is bool) {
+	if is && !p.waiting {
+		r.waiting++
+	} else if !is && p.waiting {
+		r.waiting--
+	}
+	p.waiting = is
 }
 
 // Limit is the lowest failing index known, or −1 once the call was aborted.
@@ -190,13 +247,20 @@ func (r *Root) OnReport(rank int, rep Report) error {
 	if rep.Want < 0 || rep.Load.Lanes < 0 || rep.Load.Idle < 0 {
 		return fmt.Errorf("rank %d asks for %d grants with %d lanes, %d idle", rank, rep.Want, rep.Load.Lanes, rep.Load.Idle)
 	}
-	p.heard, p.load = true, rep.Load
+	p.heard = true
+	r.setLoad(p, rep.Load)
 	if rep.Returned {
-		p.waiting = false
+		r.setWaiting(p, false)
+		// There may be more where that came from. What comes back is pinned, so
+		// this ends.
+		p.asked = p.asked && len(rep.Back) == 0
+		r.weigh(p)
 	}
-	r.park(rank, rep.Want)
-	if rep.Load.Lanes == 0 {
+	if rep.Load.Lanes > 0 {
+		r.park(rank, rep.Want)
+	} else if p.credit > 0 {
 		p.credit = 0
+		r.parked = slices.DeleteFunc(r.parked, func(k int) bool { return k == rank })
 	}
 	if rep.Bye {
 		if !r.stopped || p.held > 0 {
@@ -222,7 +286,8 @@ func (r *Root) OnShrunk(rank int, g Range, cut int64) {
 	i := slices.IndexFunc(p.grants, func(o grant) bool { return o.Range == g })
 	last := &p.grants[i]
 	n := g.End - cut
-	last.End, last.left, p.held = cut, last.left-n, p.held-n
+	last.End, last.left = cut, last.left-n
+	r.hold(p, -n, last.pinned)
 	p.last -= n
 	r.Granted.Items -= n
 	pinned := last.pinned
@@ -264,7 +329,7 @@ func (r *Root) account(rank int, rg Range, what string) error {
 		g := &p.grants[i]
 		end := g.mark(rg.First, min(rg.End, g.End))
 		g.left -= end - rg.First
-		p.held -= end - rg.First
+		r.hold(p, rg.First-end, g.pinned)
 		rg.First = end
 		if g.left == 0 {
 			r.recycle(p, i)
@@ -349,7 +414,6 @@ func (r *Root) next() int {
 
 // grant serves parked requests.
 func (r *Root) grant(own Local) {
-	r.parked = slices.DeleteFunc(r.parked, func(rank int) bool { return r.peers[rank].credit == 0 })
 	for len(r.parked) > 0 {
 		left := r.q.Left()
 		if left == 0 {
@@ -363,7 +427,7 @@ func (r *Root) grant(own Local) {
 		}
 		n := r.opts.Batch
 		if n == 0 {
-			n = batchSize(left, p.load, r.allLanes(own.Healthy), p.last)
+			n = batchSize(left, p.load, r.lanes+own.Healthy, r.ranks, p.last)
 		}
 		rg, pinned := r.q.Take(n)
 		if rg.Len() == 0 {
@@ -374,22 +438,13 @@ func (r *Root) grant(own Local) {
 			r.parked = append(r.parked, rank)
 		}
 		p.grants = append(p.grants, grant{rg, pinned, rg.Len(), r.bitmap(rg.Len())})
-		p.held += rg.Len()
 		p.last = rg.Len()
 		p.load.Idle -= int(min(rg.Len(), int64(p.load.Idle)))
 		p.asked = p.asked && pinned
+		r.hold(p, rg.Len(), pinned)
 		r.Granted.add(rg.Len())
 		r.effects = append(r.effects, Effect{Kind: Grant, Rank: rank, Range: rg, Pinned: pinned})
 	}
-}
-
-func (r *Root) allLanes(own int) int {
-	for i := range r.peers {
-		if i != r.opts.Me {
-			own += r.peers[i].load.Lanes
-		}
-	}
-	return own
 }
 
 // checkLanes ends the call when indices are left and nobody can take them.
@@ -409,9 +464,10 @@ func (r *Root) checkLanes(own Local) {
 // notices tells ranks that work above the limit what the limit is.
 func (r *Root) notices() {
 	limit := r.Limit()
-	if limit == maxIndex {
-		return
+	if limit == r.scanned {
+		return // what was granted since then is below it
 	}
+	r.scanned = limit
 	for i := range r.peers {
 		p := &r.peers[i]
 		if p.noticed <= limit || !slices.ContainsFunc(p.grants, func(g grant) bool { return g.End > limit+1 }) {
@@ -430,8 +486,8 @@ func (r *Root) notices() {
 // takeBack asks the rank with most in store for unstarted items when lanes are
 // idle and nothing is left to hand out.
 func (r *Root) takeBack(own Local) {
-	if r.aborted || own.Open || r.q.Left() > 0 {
-		return
+	if r.aborted || own.Open || r.candidates == 0 || r.waiting > 0 || r.q.Left() > 0 {
+		return // while one is waited for: its answer may be enough
 	}
 	idle := own.Idle
 	for _, rank := range r.parked {
@@ -442,40 +498,22 @@ func (r *Root) takeBack(own Local) {
 	}
 	best, most := -1, int64(0)
 	for i := range r.peers {
-		p := &r.peers[i]
-		if p.waiting {
-			return // its answer may be enough
-		}
-		if p.asked {
-			continue
-		}
-		n := -int64(p.load.Lanes)
-		for _, g := range p.grants {
-			if !g.pinned {
-				n += g.left
-			}
-		}
-		if n > most && worthMoving(n, p.load) {
-			best, most = i, n
+		if p := &r.peers[i]; p.counted && p.surplus() > most {
+			best, most = i, p.surplus()
 		}
 	}
-	if best < 0 {
-		return
-	}
-	r.peers[best].asked, r.peers[best].waiting = true, true
+	p := &r.peers[best]
+	p.asked = true
+	r.setWaiting(p, true)
+	r.weigh(p)
 	r.Granted.Notices++
 	r.effects = append(r.effects, Effect{Kind: Notify, Rank: best, Notice: Return, N: int64(idle)})
 }
 
 // stop ends the work once no index can become runnable any more.
 func (r *Root) stop(own Local) {
-	if own.Idle < own.Healthy || own.Open || r.q.Left() > 0 {
+	if own.Idle < own.Healthy || own.Open || r.held > 0 || r.waiting > 0 || r.q.Left() > 0 {
 		return
-	}
-	for i := range r.peers {
-		if p := &r.peers[i]; p.held > 0 || p.waiting {
-			return
-		}
 	}
 	r.stopped = true
 	for i := range r.peers {

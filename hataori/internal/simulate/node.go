@@ -1,0 +1,213 @@
+package simulate
+
+import (
+	"fmt"
+	"math"
+	"time"
+
+	"github.com/hataori/hataori-go/hataori/internal/farm"
+)
+
+const never = time.Duration(math.MaxInt64)
+
+// node is one rank: its lanes, and the coordinator that drives its machine.
+type node struct {
+	id    int
+	slow  float64
+	q     *farm.Queue
+	r     *farm.Root   // the root's
+	w     *farm.Worker // another rank's
+	lanes []lane
+	idle  []int
+	limit int64
+
+	inbox    []int32
+	finished []farm.Range // not yet reported
+	dropped  []farm.Range
+	pace     pace
+	ladder   ladder
+	wakeAt   time.Duration // when the coordinator polls next, if it has a reason
+	told     time.Duration
+	flushAt  time.Duration
+	done     bool
+
+	busy     time.Duration
+	cpu      time.Duration
+	messages int64
+	maxStore int64
+}
+
+// poke says that something happened at a node which its coordinator sees when it
+// polls next.
+func (s *sim) poke(n *node, at time.Duration) {
+	if n.wakeAt == never && !n.done {
+		s.wake(n, n.ladder.until(at, &s.cfg.Costs))
+	}
+}
+
+func (s *sim) wake(n *node, at time.Duration) {
+	n.wakeAt = at
+	s.ev.add(at, wakeUp, n.id, 0)
+}
+
+func (n *node) finish(s *sim, i int64) {
+	if n.w == nil {
+		if err := s.learn(farm.Range{First: i, End: i + 1}, s.lastEnd); err != nil {
+			panic(err)
+		}
+		return
+	}
+	n.finished = appendIndex(n.finished, i)
+}
+
+func (n *node) drop(i int64) {
+	if n.w != nil {
+		n.dropped = appendIndex(n.dropped, i)
+	}
+}
+
+// pass is one turn of a coordinator's loop, from now on.
+func (s *sim) pass(n *node, now time.Duration) error {
+	c := &s.cfg.Costs
+	at := now
+	got := false
+	for k := 0; k < burst && len(n.inbox) > 0; k++ {
+		m := &s.mail[n.inbox[0]]
+		s.freeMail = append(s.freeMail, n.inbox[0])
+		n.inbox = n.inbox[1:]
+		got = true
+		n.messages++
+		at += c.Receive
+		var err error
+		if m.kind == report {
+			at, err = s.onReport(n, m, at)
+		} else {
+			err = s.onOrder(n, m, at)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	var said bool
+	var err error
+	if n.r != nil {
+		at, said = s.stepRoot(n, at)
+	} else {
+		at, said = s.stepWorker(n, at)
+	}
+	n.cpu += at - now
+	if err != nil || n.done {
+		return err
+	}
+	if got || said {
+		n.ladder.reset()
+		s.wake(n, max(at, now+c.Poll))
+		return nil
+	}
+	if n.r != nil {
+		n.measure()
+	}
+	n.ladder.rest(at, len(n.idle), len(n.lanes), n.pace.item)
+	if len(n.finished) > 0 && n.flushAt <= now {
+		n.flushAt = max(n.told+s.flush+1, now+busyNap)
+		s.ev.add(n.flushAt, flush, n.id, 0)
+	}
+	return nil
+}
+
+func (s *sim) onReport(n *node, m *message, at time.Duration) (time.Duration, error) {
+	for _, r := range m.finished {
+		at += time.Duration(r.Len()) * s.cfg.Costs.Item
+		if err := n.r.OnFinished(m.from, r); err != nil {
+			return at, err
+		}
+		if err := s.learn(r, at); err != nil {
+			return at, err
+		}
+	}
+	return at, n.r.OnReport(m.from, m.rep)
+}
+
+func (s *sim) onOrder(n *node, m *message, at time.Duration) error {
+	e := &m.effect
+	switch e.Kind {
+	case farm.Grant:
+		err := n.w.OnGrant(e.Range, e.Pinned, nil)
+		s.feed(n, at)
+		return err
+	case farm.Notify:
+		return n.w.OnNotice(e.Notice, e.N)
+	case farm.Stop:
+		return n.w.OnStop()
+	}
+	return fmt.Errorf("effect of unknown kind %d", e.Kind)
+}
+
+// send puts a message on its way at the time at.
+func (s *sim) send(n *node, to int, m message, at time.Duration) {
+	n.messages++
+	k := int32(len(s.mail))
+	if f := len(s.freeMail) - 1; f >= 0 {
+		k = s.freeMail[f]
+		s.freeMail = s.freeMail[:f]
+		s.mail[k] = m
+	} else {
+		s.mail = append(s.mail, m)
+	}
+	s.ev.add(at+s.cfg.Costs.Latency, arrival, to, int(k))
+}
+
+func (s *sim) stepRoot(n *node, at time.Duration) (time.Duration, bool) {
+	c := &s.cfg.Costs
+	own := farm.Local{Healthy: len(n.lanes), Idle: len(n.idle)}
+	effects := n.r.Step(own)
+	for _, e := range effects {
+		at += c.Send
+		if e.Kind == farm.Grant {
+			at += time.Duration(e.Range.Len()) * c.Item
+		}
+		s.send(n, e.Rank, message{from: n.id, kind: order, effect: e}, at)
+	}
+	if own.Idle > 0 {
+		s.feed(n, at)
+	}
+	if n.r.Done() {
+		n.done = true
+		s.res.Elapsed = at
+	}
+	return at, len(effects) > 0
+}
+
+func (s *sim) stepWorker(n *node, at time.Duration) (time.Duration, bool) {
+	for _, d := range n.dropped {
+		n.w.OnDropped(d)
+	}
+	n.dropped = n.dropped[:0]
+	n.limit = min(n.limit, n.w.Limit())
+	idle := len(n.idle)
+	if idle == 0 {
+		n.maxStore = max(n.maxStore, n.q.Left())
+	}
+	p := farm.Pulse{Lanes: len(n.lanes), Idle: idle, Finished: len(n.finished) > 0}
+	if p.Finished && idle == 0 {
+		p.Flush = n.ladder.nap > 0 && at-n.told > s.flush
+	}
+	if n.pace.item == 0 || n.ladder.polls == 0 {
+		n.measure()
+	}
+	p.Item = n.pace.item
+	rep, say := n.w.Step(p)
+	if !say {
+		return at, false
+	}
+	var k int64
+	for _, r := range n.finished {
+		k += r.Len()
+	}
+	n.w.OnFinished(k)
+	at += s.cfg.Costs.Send
+	s.send(n, 0, message{from: n.id, kind: report, finished: n.finished, rep: rep}, at)
+	n.finished, n.told = nil, at
+	n.done = rep.Bye
+	return at, true
+}
