@@ -13,7 +13,9 @@
 //
 // Options.Library, else the environment variable HATAORI_BLAS_LIB, else a
 // library that the process has already loaded, else the first that loads of a
-// list that prefers builds without threads. Routines are called by their Fortran
+// list. Of OpenBLAS the builds with threads are preferred, limited to one: one
+// built without them has no locks, so that calls of several workers and engines
+// have to take turns (Info().TakesTurns). Routines are called by their Fortran
 // names, every argument by address, lengths of strings appended; whether
 // integers are 32 or 64 bits wide is found out by a call. Arguments are checked
 // first, because the reference library ends the process on a bad one.

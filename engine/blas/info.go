@@ -34,6 +34,11 @@ type Info struct {
 	IntBits    int // width of the library's integers: 32 or 64
 	Threads    int // threads that one call may use; 0 if the library does not tell
 
+	// TakesTurns: calls from several workers or engines wait for one another.
+	// An OpenBLAS built without threads has no locks: two calls at once may
+	// use the same buffer and give wrong products, so they are kept apart.
+	TakesTurns bool
+
 	AlreadyLoaded bool     // it was in the process before Open
 	Corrected     bool     // the kernels were put right
 	Changes       []string // what was changed in the process
@@ -46,6 +51,9 @@ func (i Info) String() string {
 	fmt.Fprintf(&b, "%s %s, kernel %s, %d-bit integers, %d thread(s), %s", i.Name, i.Version, i.Kernel, i.IntBits, i.Threads, i.Path)
 	if i.Corrected {
 		b.WriteString(", kernel corrected")
+	}
+	if i.TakesTurns {
+		b.WriteString(", one call at a time")
 	}
 	for _, w := range i.Warnings {
 		b.WriteString("; warning: " + w)

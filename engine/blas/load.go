@@ -13,11 +13,15 @@ import (
 	"github.com/ebitengine/purego"
 )
 
-const hint = "Install one (Debian, Ubuntu: apt install libopenblas0-serial; Fedora: dnf install openblas-serial; " +
+const hint = "Install one (Debian, Ubuntu: apt install libopenblas0-pthread; Fedora: dnf install openblas-threads; " +
 	"conda: conda install openblas), name one in " + EnvLibrary + ", or use the native provider"
 
 // loading guards C's environment, of which a process has one.
 var loading sync.Mutex
+
+// turns is held during each call of a library that cannot be called by several
+// threads at once. A library is in a process once, whoever opens it how often.
+var turns sync.Mutex
 
 // Open finds, loads and examines a library. Every call that finds the same
 // library shares it; a later one finds it already loaded and changes nothing.
@@ -43,8 +47,10 @@ func Open(opts Options) (*Provider, error) {
 	return nil, failed
 }
 
-// candidates lists libraries in the order of preference: serial builds, then
-// what the system's loader finds.
+// candidates lists libraries in the order of preference, then what the system's
+// loader finds. Of OpenBLAS the builds with threads come first, limited to one:
+// those without have no locks either, and calls from several lanes would have
+// to take turns.
 func candidates() []string {
 	if runtime.GOOS == "darwin" {
 		return []string{"libopenblas.dylib", "/opt/homebrew/opt/openblas/lib/libopenblas.dylib",
@@ -52,9 +58,10 @@ func candidates() []string {
 	}
 	var out []string
 	for _, pattern := range []string{
-		"/usr/lib/*/openblas-serial/libopenblas.so.0",      // Debian, Ubuntu
-		"/usr/lib/*/openblas64-serial/libopenblas64.so.0",  // the same with 64-bit integers
-		"/usr/lib/*/openblas-pthread/libopenblas.so.0",     // with threads of its own
+		"/usr/lib/*/openblas-pthread/libopenblas.so.0",     // Debian, Ubuntu
+		"/usr/lib/*/openblas64-pthread/libopenblas64.so.0", // the same with 64-bit integers
+		"/usr/lib/*/openblas-serial/libopenblas.so.0",      // without threads and locks
+		"/usr/lib/*/openblas64-serial/libopenblas64.so.0",
 		"/usr/lib/*/blis-serial/libblis.so.[0-9]",          // BLIS
 		"/opt/intel/oneapi/mkl/latest/lib/libmkl_rt.so.2",  // oneAPI outside its shell
 		"/opt/intel/oneapi/mkl/latest/lib/*/libmkl_rt.so*", // older layouts

@@ -297,5 +297,9 @@ func (c *products) call(w plan, i, m, n, k int, a, b, out unsafe.Pointer) {
 	c.trans = [2]byte{oa.trans, ob.trans}
 	c.ints = [6]int64{int64(m), int64(n), int64(k), int64(oa.ld), int64(ob.ld), int64(w.ldc)}
 	c.args[argA], c.args[argB], c.args[argC] = uintptr(a), uintptr(b), uintptr(out)
+	if c.p.lib.info.TakesTurns {
+		turns.Lock()
+		defer turns.Unlock()
+	}
 	call(c.p.gemm[i], c.args[:])
 }

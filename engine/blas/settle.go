@@ -134,6 +134,7 @@ func (l *library) settleThreads(opts Options) {
 	}
 	i.Threads = l.number(get)
 	threaded := i.Name != "openblas" || l.number(l.suffixed("openblas_get_parallel")) != 0
+	i.TakesTurns = !threaded
 	switch {
 	case opts.KeepThreads || !threaded:
 	case i.AlreadyLoaded:
