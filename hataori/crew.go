@@ -61,6 +61,8 @@ type laneState struct {
 	wake   chan struct{}
 	number lanes.Lane
 
+	hold hold // claimed, but not begun
+
 	items, busy, longest atomic.Int64 // published now and then
 	bytes                atomic.Int64 // length of out.Buf
 
@@ -191,11 +193,17 @@ func (c *crew) failure() *fault {
 // next claims an index for the lane, waiting for one if need be. It returns a
 // nil segment after a wait, and ok false when there will be none.
 func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
-	if s, i = c.q.Claim(); s != nil {
+	if s, i = l.hold.take(); s != nil {
+		return s, i, true
+	}
+	if s, i = c.claim(l); s != nil {
 		return s, i, true
 	}
 	c.mu.Lock()
-	if s, i = c.q.Claim(); s != nil || c.closed {
+	if s, i = c.claim(l); s == nil {
+		s, i = c.steal()
+	}
+	if s != nil || c.closed {
 		c.mu.Unlock()
 		return s, i, s != nil
 	}
@@ -205,6 +213,41 @@ func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
 	<-l.wake
 	l.clock.start()
 	return nil, 0, true
+}
+
+// claim takes indices from the queue: as many at once as pass in a microsecond
+// or so, because lanes that take single ones spend more time on the queue than
+// on such items. It returns the first and keeps the others on hold.
+func (c *crew) claim(l *laneState) (*farm.Segment, int64) {
+	s, r := c.q.ClaimRun(int64(max(l.clock.group/4, 1)))
+	if s != nil && r.Len() > 1 {
+		l.hold.fill(s, r.First+1, r.End)
+	}
+	return s, r.First
+}
+
+// steal takes an index that another lane has on hold, perhaps behind an item
+// that takes long.
+func (c *crew) steal() (*farm.Segment, int64) {
+	for k := range c.lanes {
+		if s, i := c.lanes[k].hold.take(); s != nil {
+			return s, i
+		}
+	}
+	return nil, 0
+}
+
+// spill puts what the lanes have on hold back into the queue.
+func (c *crew) spill() {
+	for {
+		s, i := c.steal()
+		if s == nil {
+			return
+		}
+		if d := c.q.Push(farm.Range{First: i, End: i + 1}, s.Pinned, s.Load); d.Len() > 0 {
+			c.drop(i)
+		}
+	}
 }
 
 // wake lets up to n waiting lanes look at the queue. They count as busy from
@@ -248,6 +291,7 @@ func (c *crew) snapshot() farm.Local {
 // retire takes a lane out whose resource is not healthy. If it had been woken
 // for an index, another lane has to be.
 func (c *crew) retire(err error) {
+	c.spill()
 	c.mu.Lock()
 	c.healthy--
 	c.wake(c.q.Left())
@@ -291,6 +335,37 @@ func (c *crew) stats() []LaneStats {
 			Busy: time.Duration(l.busy.Load()), Longest: time.Duration(l.longest.Load())}
 	}
 	return all
+}
+
+// hold is a run of up to 2^16 indices of one segment. The lane it belongs to
+// fills it; any lane may take from it.
+type hold struct {
+	seg  atomic.Pointer[farm.Segment]
+	base atomic.Int64
+	span atomic.Uint64 // times filled · 2^32 + first · 2^16 + end, both from base on
+}
+
+// fill sets the run, which must be empty.
+func (h *hold) fill(s *farm.Segment, first, end int64) {
+	h.seg.Store(s)
+	h.base.Store(first)
+	h.span.Store((h.span.Load()>>32+1)<<32 | uint64(end-first))
+}
+
+// take takes the first index, or returns a nil segment. Whoever looked at seg
+// and base of an earlier filling fails at the exchange.
+func (h *hold) take() (*farm.Segment, int64) {
+	for {
+		x := h.span.Load()
+		first, end := x>>16&0xffff, x&0xffff
+		if first == end {
+			return nil, 0
+		}
+		s, i := h.seg.Load(), h.base.Load()+int64(first)
+		if h.span.CompareAndSwap(x, x+1<<16) {
+			return s, i
+		}
+	}
 }
 
 // laneClock measures a lane's items without reading the time for each of them

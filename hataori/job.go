@@ -56,11 +56,13 @@ type lane[L, T, U any] struct {
 	index int64 // of the item being evaluated
 	phase Kind  // what would have failed
 	inOut bool  // outMu is held
+
+	asking bool // the executor is asked whether the lane is healthy
 }
 
 // body serves the lane until there is nothing left for it to do.
 func (j *job[L, T, U]) body(_ *lanes.Control, number lanes.Lane, res L) error {
-	l := &lane[L, T, U]{job: j, st: &j.lanes[number], res: res, item: new(T), val: new(U), index: -1}
+	l := &lane[L, T, U]{job: j, st: &j.lanes[number], res: res, item: new(T), val: new(U)}
 	if j.out != nil {
 		l.st.out.Size = j.out.Size
 	}
@@ -83,17 +85,22 @@ func (l *lane[L, T, U]) serve() {
 	defer func() {
 		switch r := recover(); {
 		case returned:
-		case r != nil:
+		case r != nil && !l.asking:
 			panic(r)
-		case l.index < 0: // not in an item: the executor's Healthy called it
-			l.retire(ErrGoexit)
+		case r != nil:
+			l.retire(fmt.Errorf("Healthy(%d) panicked: %v", l.st.number, r))
+		case l.asking:
+			l.retire(fmt.Errorf("Healthy(%d): %w", l.st.number, ErrGoexit))
 		default:
 			l.failed(&fault{kind: KindGoexit, err: ErrGoexit, message: ErrGoexit.Error()})
 			l.serve()
 		}
 	}()
 	for {
-		if err := l.healthy(); err != nil {
+		l.asking = true
+		err := l.ex.Healthy(l.st.number)
+		l.asking = false
+		if err != nil {
 			l.retire(err)
 			break
 		}
@@ -108,16 +115,6 @@ func (l *lane[L, T, U]) serve() {
 	returned = true
 }
 
-// healthy asks the executor about the lane; one that panics is not.
-func (l *lane[L, T, U]) healthy() (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("Healthy(%d) panicked: %v", l.st.number, r)
-		}
-	}()
-	return l.ex.Healthy(l.st.number)
-}
-
 // one evaluates the item of the index.
 func (l *lane[L, T, U]) one(seg *farm.Segment, i int64) {
 	l.index = i
@@ -125,7 +122,6 @@ func (l *lane[L, T, U]) one(seg *farm.Segment, i int64) {
 		l.failed(err)
 		return
 	}
-	l.index = -1
 	l.st.tick()
 	l.end(l.st, i)
 }
@@ -149,7 +145,6 @@ func (l *lane[L, T, U]) failed(f *fault) {
 		l.fail(f)
 	}
 	l.end(l.st, l.index)
-	l.index = -1
 }
 
 // evaluate brings one item through decoding, the function and encoding.

@@ -71,13 +71,13 @@ func TestMapLanesRefusals(t *testing.T) {
 
 // MapLanes decides between error and panic by the lowest failing index.
 func TestMapLanesFailures(t *testing.T) {
-	fail := func(low, high func() error) (err error, raised any) {
+	fail := func(low, high func() error) (raised any, err error) {
 		defer func() { raised = recover() }()
 		_, err = MapLanes(context.Background(), lanes.New(3), make([]int, 50), func(ctx context.Context, lane lanes.Lane, _ int) (int, error) {
 			return 0, nil
 		})
 		if err != nil {
-			return err, nil
+			return nil, err
 		}
 		items := make([]int, 50)
 		for i := range items {
@@ -93,19 +93,19 @@ func TestMapLanesFailures(t *testing.T) {
 			}
 			return x, nil
 		})
-		return err, nil
+		return nil, err
 	}
 	anError := func() error { return errSpecial }
 	aPanic := func() error { panic(errSpecial) }
 	aGoexit := func() error { runtime.Goexit(); return nil }
 	var item *ItemError
-	if err, raised := fail(anError, aPanic); raised != nil || !errors.As(err, &item) || item.Index != 20 || !errors.Is(err, errSpecial) || item.Local() != errSpecial {
+	if raised, err := fail(anError, aPanic); raised != nil || !errors.As(err, &item) || item.Index != 20 || !errors.Is(err, errSpecial) || item.Local() != errSpecial {
 		t.Error(err, raised)
 	}
-	if err, raised := fail(aGoexit, aPanic); raised != nil || !errors.As(err, &item) || item.Index != 20 || !errors.Is(err, ErrGoexit) {
+	if raised, err := fail(aGoexit, aPanic); raised != nil || !errors.As(err, &item) || item.Index != 20 || !errors.Is(err, ErrGoexit) {
 		t.Error(err, raised)
 	}
-	_, raised := fail(aPanic, anError)
+	raised, _ := fail(aPanic, anError)
 	if p, ok := raised.(*ItemPanic); !ok || p.Index != 20 || p.Value != errSpecial || !errors.Is(p, errSpecial) || !strings.Contains(p.Error(), "map_test.go") {
 		t.Errorf("%T %v", raised, raised)
 	}

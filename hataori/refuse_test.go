@@ -455,6 +455,7 @@ func TestAbsentRanksAreNamed(t *testing.T) {
 		net := mpitest.New(4, mpitest.Options{})
 		var a agreement
 		gone := make(chan struct{})
+		var once sync.Once
 		err := net.Run(func(c transport.Comm) error {
 			w, err := NewWorld(c)
 			if err != nil {
@@ -481,7 +482,7 @@ func TestAbsentRanksAreNamed(t *testing.T) {
 			}
 			a.mu.Lock()
 			if len(a.errs) == 3 {
-				close(gone)
+				once.Do(func() { close(gone) })
 			}
 			a.mu.Unlock()
 			if _, err := PmapLanes(context.Background(), w, lanes.New(1), o, count(w, 1, 9), same); !errors.Is(err, ErrWorldBroken) {

@@ -106,6 +106,10 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 		if h.First < 0 || h.First > math.MaxUint8 || h.Count < 0 {
 			return fmt.Errorf("notice %d of %d", h.First, h.Count)
 		}
+		if farm.NoticeKind(h.First) == farm.Return {
+			l.spill()
+			defer l.feed()
+		}
 		return l.m.OnNotice(farm.NoticeKind(h.First), h.Count)
 	case wire.Stop:
 		l.noLanes = h.Count != 0

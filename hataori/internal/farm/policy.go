@@ -72,13 +72,15 @@ func FlushTime(size int) time.Duration {
 	return max(10*time.Millisecond, spare*rootTime/2*time.Duration(size))
 }
 
-// lowWater is the number of items in store below which a rank asks for more.
-func lowWater(of Load) int64 {
+// lowWater is the number of items in store below which a rank asks for more: what
+// keeps it busy until the answer comes, and half of the last batch, because the
+// root needs time in proportion to pack the next one and to unpack its results.
+func lowWater(of Load, last int64) int64 {
 	if of.Item == 0 || of.Item >= longItem {
 		return int64(min(of.Idle, 1))
 	}
 	lanes := int64(of.Lanes)
-	return min(max(int64(prefetchTime/of.Item), 1)*lanes, maxBatch)
+	return min(max(int64(prefetchTime/of.Item)*lanes, lanes, last/2), maxBatch)
 }
 
 // worthMoving reports whether n items in store at a rank are worth a message

@@ -39,8 +39,8 @@ func (s *Segment) left() Range { return Range{min(s.next.Load(), s.End), s.End} 
 // either got its index before or finds nothing.
 func (s *Segment) seize() Range { return Range{min(s.next.Swap(s.End), s.End), s.End} }
 
-// Queue holds indices that nobody has claimed. Claim may be called by any
-// number of goroutines, and is a single atomic addition as long as the current
+// Queue holds indices that nobody has claimed. Claim and ClaimRun may be called
+// by any number of goroutines, and are a single atomic addition as long as the current
 // segment lasts; the other methods take a lock. The zero value is empty and
 // closed for input.
 type Queue struct {
@@ -137,35 +137,27 @@ func (q *Queue) advance() *Segment {
 
 // Claim takes the next index. It returns a nil segment if there is none.
 func (q *Queue) Claim() (*Segment, int64) {
-	if s := q.cur.Load(); s != nil {
-		if i := s.next.Add(1) - 1; i < s.End {
-			return s, i
-		}
-	}
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	for {
-		s := q.advance()
-		if s == nil {
-			return nil, 0
-		}
-		if i := s.next.Add(1) - 1; i < s.End {
-			return s, i
-		}
-	}
+	s, r := q.ClaimRun(1)
+	return s, r.First
 }
 
-// Take takes up to n consecutive indices from the front.
-func (q *Queue) Take(n int64) (r Range, pinned bool) {
+// ClaimRun takes up to n consecutive indices from the front. It returns a nil
+// segment if there are none.
+func (q *Queue) ClaimRun(n int64) (*Segment, Range) {
+	if s := q.cur.Load(); s != nil {
+		if i := s.next.Add(n) - n; i < s.End {
+			return s, Range{i, min(i+n, s.End)}
+		}
+	}
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	for {
 		s := q.advance()
 		if s == nil {
-			return Range{}, false
+			return nil, Range{}
 		}
 		if i := s.next.Add(n) - n; i < s.End {
-			return Range{i, min(i+n, s.End)}, s.Pinned
+			return s, Range{i, min(i+n, s.End)}
 		}
 	}
 }

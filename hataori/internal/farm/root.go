@@ -429,10 +429,11 @@ func (r *Root) grant(own Local) {
 		if n == 0 {
 			n = batchSize(left, p.load, r.lanes+own.Healthy, r.ranks, p.last)
 		}
-		rg, pinned := r.q.Take(n)
-		if rg.Len() == 0 {
+		seg, rg := r.q.ClaimRun(n)
+		if seg == nil {
 			return
 		}
+		pinned := seg.Pinned
 		r.parked = slices.Delete(r.parked, i, i+1)
 		if p.credit--; p.credit > 0 {
 			r.parked = append(r.parked, rank)

@@ -50,6 +50,7 @@ type Worker struct {
 	depth int   // grants to ask for ahead, 0: chosen here
 
 	asked   int   // grants asked for and not received
+	last    int64 // size of the last one
 	held    int64 // indices granted and not yet accounted for
 	limit   int64
 	aborted bool
@@ -95,6 +96,7 @@ func (w *Worker) OnGrant(r Range, pinned bool, load any) error {
 		return fmt.Errorf("grant of the empty range [%d, %d)", r.First, r.End)
 	}
 	w.asked--
+	w.last = r.Len()
 	w.held += r.Len()
 	if d := w.q.Push(r, pinned, load); d.Len() > 0 {
 		w.dropped = append(w.dropped, d)
@@ -213,7 +215,7 @@ func (w *Worker) want(of Load) int {
 		return 0
 	}
 	stored := w.q.Left()
-	low := lowWater(of)
+	low := lowWater(of, w.last)
 	switch {
 	case w.depth == 1:
 		low = int64(min(of.Idle, 1))
