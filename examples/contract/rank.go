@@ -103,17 +103,18 @@ func prepare[T number](o *options, in *input, laneCount int) (*job[T], []*contra
 }
 
 // newProvider finds who multiplies matrices. auto takes a BLAS library where
-// one is installed.
+// one is installed that lanes can call side by side, whatever their number, so
+// that the choice does not depend on it.
 func newProvider(name string) (engine.Provider, error) {
 	if name == "native" {
 		return native.New(native.Options{}), nil
 	}
 	p, err := blas.Open(blas.Options{})
-	if err == nil {
-		return p, nil
-	}
 	var missing *blas.NotFoundError
-	if name == "auto" && errors.As(err, &missing) {
+	switch {
+	case err == nil && (name == "blas" || !p.Info().TakesTurns):
+		return p, nil
+	case err == nil || name == "auto" && errors.As(err, &missing):
 		return native.New(native.Options{}), nil
 	}
 	return nil, fmt.Errorf("--provider %s: %w", name, err)

@@ -53,7 +53,7 @@ func result(t *testing.T, ranks, laneCount int, flags ...string) map[string]json
 	printed, errs := runRanks(t, ranks, laneCount, append(flags, "--json")...)
 	for rank, err := range errs {
 		if err != nil {
-			t.Fatalf("rank %d: %v", rank, err)
+			t.Fatalf("%d ranks of %d lanes, %v: rank %d: %v", ranks, laneCount, flags, rank, err)
 		}
 	}
 	return parseReport(t, printed)
