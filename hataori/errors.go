@@ -129,14 +129,9 @@ func (e *ItemError) Error() string {
 	return b.String()
 }
 
-// Format prints Error, and after it, for %+v, the stack.
-func (e *ItemError) Format(s fmt.State, verb rune) {
-	type plain struct{ error } // without this method
-	fmt.Fprintf(s, fmt.FormatString(s, verb), plain{e})
-	if verb == 'v' && s.Flag('+') && e.Stack != "" {
-		fmt.Fprintf(s, "\n\n%s", e.Stack)
-	}
-}
+// Trace returns Stack. Programs that print an error look for this method along
+// the chain of what it wraps.
+func (e *ItemError) Trace() string { return e.Stack }
 
 // Unwrap returns the item's error as far as it crossed the wire: what the
 // [ErrorCodec] made of it, and a few errors of the standard library. In a local

@@ -61,5 +61,5 @@
 // handlers. Init puts Go's handlers back, so that faults still become panics and
 // os/signal still works; [Options] KeepSignals refuses that. Only [Program] sets
 // GOMAXPROCS, catches signals, prints and ends the process. The page
-// docs/process-changes.md lists all of it.
+// docs/process.md lists all of it.
 package mpi

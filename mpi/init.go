@@ -54,7 +54,7 @@ type Options struct {
 	Level ThreadLevel
 
 	// KeepSignals leaves signal handlers as the library sets them. By default
-	// Go's are put back, see docs/process-changes.md.
+	// Go's are put back, see docs/process.md.
 	KeepSignals bool
 }
 

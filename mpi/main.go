@@ -69,8 +69,9 @@ func Main(f func(ctx context.Context, rt *Runtime) error) {
 //   - when f returned an error on this rank, waits for the other ranks: a message
 //     that is the same on all failing ranks is printed once, and all ranks end
 //     with the same status; if others do not return within Grace, prints the
-//     error and aborts the job, so that nobody waits for ever. Errors are
-//     printed by %+v, which adds the stack to those that carry one;
+//     error and aborts the job, so that nobody waits for ever. After
+//     an error the stack is printed that it, or one that it wraps, gives by a
+//     method Trace() string;
 //   - when f panicked (or called runtime.Goexit), prints the value with its stack
 //     and aborts the job.
 //
@@ -223,7 +224,7 @@ func (p *process) settle(err error, sig int) int {
 	}
 	recv := make([]int64, len(send))
 	if !p.agree(send, recv, err != nil) {
-		p.say("%+v", err)
+		p.say("%s", withTrace(err))
 		p.say("other ranks have not returned after %v: ending the job", p.Grace)
 		w.Abort(max(code, ExitAbandoned))
 	}
@@ -231,9 +232,9 @@ func (p *process) settle(err error, sig int) int {
 		same := recv[2] == -recv[3]
 		switch {
 		case same && int64(w.Rank()) == recv[1]:
-			fmt.Fprintf(p.Stderr, "%+v\n", err)
+			fmt.Fprintln(p.Stderr, withTrace(err))
 		case !same:
-			p.say("%+v", err)
+			p.say("%s", withTrace(err))
 		}
 	}
 	if recv[0] != 0 {
@@ -242,6 +243,15 @@ func (p *process) settle(err error, sig int) int {
 		p.agree(make([]int64, 1), make([]int64, 1), true)
 	}
 	return int(-recv[0])
+}
+
+// withTrace is the error's text and the stack that comes with it, if any.
+func withTrace(err error) string {
+	var traced interface{ Trace() string }
+	if errors.As(err, &traced) && traced.Trace() != "" {
+		return err.Error() + "\n\n" + traced.Trace()
+	}
+	return err.Error()
 }
 
 // agree reduces over all ranks. It waits as long as the others work, or, if

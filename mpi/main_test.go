@@ -34,6 +34,8 @@ func programMain() int {
 			return nil
 		case "same error":
 			return errors.New("item 7: singular matrix")
+		case "traced error":
+			return fmt.Errorf("on the way: %w", tracedError{})
 		case "own errors":
 			return fmt.Errorf("rank %d cannot read its file", w.Rank())
 		case "one fails, others wait":
@@ -96,6 +98,12 @@ func programMain() int {
 	})
 }
 
+// tracedError knows where it was made.
+type tracedError struct{}
+
+func (tracedError) Error() string { return "nil map" }
+func (tracedError) Trace() string { return "main.go:17" }
+
 // slowWriter takes its time to write to stderr.
 type slowWriter struct{}
 
@@ -113,6 +121,7 @@ func TestMainStatus(t *testing.T) {
 	}{
 		{"succeed", 0, "", 0},
 		{"same error", mpi.ExitError, "item 7: singular matrix", 1},
+		{"traced error", mpi.ExitError, "on the way: nil map\n\nmain.go:17", 1},
 		{"slow speaker", mpi.ExitError, "item 7: singular matrix", 1},
 		{"own errors", mpi.ExitError, "rank 0 cannot read its file", 1},
 		{"own errors", mpi.ExitError, "rank 1 cannot read its file", 1},

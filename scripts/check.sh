@@ -10,7 +10,7 @@ set -u
 . "$(dirname "$0")/lib.sh"
 
 # What a fresh machine lacks; Go itself is the only thing presupposed.
-packages=(gcc libc6-dev openmpi-bin mpich libopenblas0-serial hdf5-tools python3-h5py)
+packages=(gcc libc6-dev openmpi-bin mpich libopenblas0-serial libopenblas0-pthread hdf5-tools python3-h5py)
 
 # name, time limit in seconds, what it does
 stages=(
@@ -27,6 +27,7 @@ stages=(
   "portable 300 check_portable"
   "smoke 240 scripts/smoke.sh"
   "contract 500 scripts/contract.sh"
+  "faults 150 scripts/faults.sh"
 )
 
 check_format() {
