@@ -37,7 +37,7 @@ bench_farm() {
 }
 
 bench_engine() {
-  prepare libopenblas0-serial
+  prepare libopenblas0-pthread
   CGO_ENABLED=0 go build -o "$build/engine" ./bench/engine && cc -O2 -o "$build/gemm" bench/rivals/gemm.c -ldl || { status=1; return; }
   local lib kernel t n
   read -r lib kernel < <("$build/engine" blas) || { status=1; return; }
