@@ -240,6 +240,7 @@ func (p *pmap[L, T, U]) lead(ag agreed, items []T, results []U, start time.Time)
 		m: farm.NewRoot(&j.q, farm.Options{Me: p.w.rank, Size: p.w.size, Batch: int64(p.opts.Batch),
 			Lanes: ag.lanes, FirstSeen: p.opts.FirstSeen}),
 	}
+	p.ladder.pause = r.watched(p.ladder.pause)
 	p.drive(j, &r.coordinator, r.run)
 	if r.err != nil {
 		return nil, nil, r.err

@@ -89,7 +89,7 @@ func happeningOf(event string) happening {
 			j.signalLauncher(syscall.SIGTERM)
 		}}
 	case "rank-KILL":
-		return happening{flags: []string{"--items", endless}, after: func(j *job) { j.killRank(ranks - 1) }}
+		return happening{flags: []string{"--items", endless, "--log"}, after: func(j *job) { j.killRank(ranks - 1) }}
 	case "deadline":
 		return happening{flags: []string{"--time-limit", "2s", "--items", endless}}
 	case "crash-panic", "crash-map", "crash-stack", "killed", "killed-root", "exit-zero":

@@ -28,6 +28,7 @@ type options struct {
 	lanes     int
 	dir       string
 	job       string
+	log       bool
 }
 
 func main() {
@@ -58,6 +59,7 @@ func parse(args []string) (*options, error) {
 	f.IntVar(&o.lanes, "lanes", 2, "number of lanes per rank")
 	f.StringVar(&o.dir, "dir", "", "where ranks write what they did, nowhere if empty")
 	f.StringVar(&o.job, "job", "", "ignored: a mark by which the job's processes are found")
+	f.BoolVar(&o.log, "log", false, "let the root log warnings")
 	if err := f.Parse(args); err != nil {
 		return nil, fmt.Errorf("faulty: %w", err)
 	}

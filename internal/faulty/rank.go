@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"log/slog"
 	"os"
 	"path/filepath"
 	"sync"
@@ -65,7 +66,11 @@ func run(ctx context.Context, rt *mpi.Runtime, o *options, out io.Writer) (err e
 			items[i] = i
 		}
 	}
-	squares, err := hataori.PmapLanes(ctx, world, ex, hataori.Options{PreflightTimeout: r.patience}, items, r.square)
+	opts := hataori.Options{PreflightTimeout: r.patience}
+	if o.log && r.me == 0 {
+		opts.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
+	}
+	squares, err := hataori.PmapLanes(ctx, world, ex, opts, items, r.square)
 	if err != nil {
 		return err
 	}

@@ -1,0 +1,81 @@
+package hataori
+
+import (
+	"fmt"
+	"log/slog"
+	"strings"
+	"time"
+
+	"github.com/hataori/hataori-go/hataori/internal/farm"
+)
+
+// overdueAfter is how long ranks may take to let go of their items after a
+// cancellation before the root names them. It is less than the second that
+// launchers grant between the signal that asks and the one that kills.
+const overdueAfter = 300 * time.Millisecond
+
+// watched returns pause with a look, before each nap, at whether the call was
+// cancelled some time ago and ranks still have items: they may be lost, and the
+// launcher about to end this one too. Nobody else will know what they had.
+func (r *rootLoop) watched(pause func(time.Duration)) func(time.Duration) {
+	var since time.Time
+	told := r.opts.Logger == nil
+	return func(d time.Duration) {
+		switch {
+		case told || r.m.Limit() >= 0:
+		case since.IsZero():
+			since = time.Now()
+		case time.Since(since) > overdueAfter:
+			told = true
+			if s := r.overdue(); s != "" {
+				r.log(slog.LevelWarn, "the call was cancelled, but ranks have not let go of their items", "overdue", s)
+			}
+		}
+		pause(d)
+	}
+}
+
+// What overdue names at most, of a job of any size.
+const (
+	overdueRanks  = 16
+	overdueRanges = 8
+)
+
+// overdue names the ranks that have items, and the items.
+func (r *rootLoop) overdue() string {
+	var parts []string
+	more := 0
+	for rank := range r.w.size {
+		if rank == r.w.rank {
+			continue
+		}
+		out := r.m.Outstanding(rank)
+		switch {
+		case len(out) == 0:
+		case len(parts) == overdueRanks:
+			more++
+		default:
+			parts = append(parts, fmt.Sprintf("rank %d: items %s", rank, rangeList(out, overdueRanges)))
+		}
+	}
+	if more > 0 {
+		parts = append(parts, fmt.Sprintf("and %d more ranks", more))
+	}
+	return strings.Join(parts, "; ")
+}
+
+// rangeList is 3, 7–9, …, with at most so many ranges.
+func rangeList(all []farm.Range, most int) string {
+	var parts []string
+	for i, g := range all {
+		switch {
+		case i == most:
+			return strings.Join(append(parts, "…"), ", ")
+		case g.Len() == 1:
+			parts = append(parts, fmt.Sprint(g.First))
+		default:
+			parts = append(parts, fmt.Sprintf("%d–%d", g.First, g.End-1))
+		}
+	}
+	return strings.Join(parts, ", ")
+}
