@@ -261,13 +261,16 @@ func (c *crew) wake(n int64) {
 	}
 }
 
-// feed wakes lanes for what is in the queue.
-func (c *crew) feed() {
+// feed wakes lanes for what is in the queue, and says whether there were any to
+// wake.
+func (c *crew) feed() bool {
 	c.mu.Lock()
-	if len(c.idle) > 0 {
-		c.wake(c.q.Left())
+	defer c.mu.Unlock()
+	if len(c.idle) == 0 {
+		return false
 	}
-	c.mu.Unlock()
+	c.wake(c.q.Left())
+	return true
 }
 
 // close ends the lanes once the queue is empty.

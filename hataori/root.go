@@ -81,22 +81,17 @@ func (r *rootLoop) loop() error {
 	}
 }
 
-// mail takes in reports and says whether there were any.
+// mail takes in a report and says whether there was one. The answer goes out
+// before the next is looked for.
 func (r *rootLoop) mail() (got bool, err error) {
-	for range burst {
-		source, h, body, ok, err := r.poll()
-		if err != nil || !ok {
-			return got, err
-		}
-		got = true
-		if h.Kind != wire.Report {
-			return got, fmt.Errorf("message of kind %d from rank %d at the root", h.Kind, source)
-		}
-		if err := r.onReport(source, h, body); err != nil {
-			return got, err
-		}
+	source, h, body, ok, err := r.poll()
+	if err != nil || !ok {
+		return false, err
 	}
-	return got, nil
+	if h.Kind != wire.Report {
+		return true, fmt.Errorf("message of kind %d from rank %d at the root", h.Kind, source)
+	}
+	return true, r.onReport(source, h, body)
 }
 
 func (r *rootLoop) onReport(source int, h wire.Header, body []byte) error {

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
+	"runtime"
 	"time"
 
 	"github.com/hataori/hataori-go/hataori/internal/farm"
@@ -73,22 +74,19 @@ func (l *workerLoop) loop() error {
 	}
 }
 
-// mail takes in what the root sent.
+// mail takes in what the root sent and says whether there was anything.
 func (l *workerLoop) mail() (got bool, err error) {
-	for range burst {
-		source, h, body, ok, err := l.poll()
-		if err != nil || !ok {
-			return got, err
-		}
-		got = true
-		if source != l.root {
-			return got, fmt.Errorf("message of kind %d from rank %d, which is not the root", h.Kind, source)
-		}
-		if err := l.on(h, body); err != nil {
-			return got, fmt.Errorf("from the root: %w", err)
-		}
+	source, h, body, ok, err := l.poll()
+	if err != nil || !ok {
+		return false, err
 	}
-	return got, nil
+	if source != l.root {
+		return true, fmt.Errorf("message of kind %d from rank %d, which is not the root", h.Kind, source)
+	}
+	if err := l.on(h, body); err != nil {
+		return true, fmt.Errorf("from the root: %w", err)
+	}
+	return true, nil
 }
 
 func (l *workerLoop) on(h wire.Header, body []byte) error {
@@ -100,7 +98,9 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 		}
 		l.recv.keep = true
 		err = l.m.OnGrant(farm.Range{First: h.First, End: h.First + h.Count}, h.Flags&wire.Pinned != 0, items)
-		l.feed()
+		if l.feed() {
+			runtime.Gosched() // the lane that was woken goes first, on this processor
+		}
 		return err
 	case wire.Notice:
 		if h.First < 0 || h.First > math.MaxUint8 || h.Count < 0 {
