@@ -30,6 +30,14 @@ var (
 	ErrForeignKernel = errors.New("engine: kernel was bound for another target")
 	// ErrMemory: matched by every *MemoryError.
 	ErrMemory = errors.New("engine: out of memory")
+	// ErrNumerical: matched by every *NumericalError.
+	ErrNumerical = errors.New("engine: a value has no result")
+	// ErrDivideByZero: an integer was divided by zero.
+	ErrDivideByZero = errors.New("integer division by zero")
+	// ErrInexact: Convert met a value that the dtype asked for cannot hold.
+	ErrInexact = errors.New("the value changes in the conversion: use Cast to accept that")
+	// ErrIndexRange: an index tensor holds a position outside the axis.
+	ErrIndexRange = errors.New("the index is outside the extent of the axis")
 )
 
 // Operand names an argument of an operation in errors.
@@ -184,3 +192,19 @@ func (e *MemoryError) Error() string {
 }
 
 func (e *MemoryError) Unwrap() error { return ErrMemory }
+
+// NumericalError says which element, or member of a batch, has no result, and
+// why: errors.Is finds Err and ErrNumerical. Host engines look before they
+// write: the outputs are untouched.
+type NumericalError struct {
+	Op      string
+	Operand Operand
+	Index   []int // position in the operand; the first such one in row-major order
+	Err     error // ErrDivideByZero, ErrInexact, ErrIndexRange, …
+}
+
+func (e *NumericalError) Error() string {
+	return fmt.Sprintf("engine: %s: %v, element %v: %v", e.Op, e.Operand, e.Index, e.Err)
+}
+
+func (e *NumericalError) Unwrap() []error { return []error{ErrNumerical, e.Err} }

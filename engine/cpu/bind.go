@@ -41,6 +41,16 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 		bd.reduceSum(op.Axes, o, a)
 	case engine.DotGeneral:
 		err = bd.dot(op, o, a, k.In(1))
+	case engine.Unary:
+		bd.unaryOp(op, o, a)
+	case engine.Binary:
+		bd.binaryOp(op, o, a, k.In(1))
+	case engine.Ternary:
+		bd.ternaryOp(op, o, a, k.In(1), k.In(2))
+	case engine.Cast:
+		bd.cast(o, a, false)
+	case engine.Convert:
+		bd.cast(o, a, true)
 	default:
 		return nil, &engine.UnsupportedError{Op: op.Name(), Provider: "cpu"}
 	}

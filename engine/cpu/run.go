@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"sync/atomic"
 	"unique"
 	"unsafe"
 
@@ -13,6 +14,7 @@ type kernel struct {
 	engine.Binding
 	id      unique.Handle[engine.Target]
 	steps   []step
+	checks  int   // how many of the steps are checks; they come first
 	pieces  []int // offset of each piece of scratch
 	scratch int   // bytes
 	host    engine.HostKernel
@@ -33,6 +35,7 @@ type run struct {
 	e    *Engine
 	base []unsafe.Pointer // per slot: the element at the tensor's offset
 	step step
+	bad  atomic.Int64 // what a check found, −1 for nothing
 	host lease
 }
 
@@ -51,18 +54,39 @@ func (r *run) kernel(k *kernel, out, in []*engine.Tensor) error {
 	for _, off := range k.pieces {
 		r.base = append(r.base, unsafe.Pointer(&scratch[off]))
 	}
-	for _, s := range k.steps {
-		n := s.parts()
-		if n > 1 && r.e.pool.width > 1 {
-			r.step = s
-			r.e.pool.run(r, n)
+	for i, s := range k.steps {
+		if i < k.checks {
+			if err := r.check(k, s.(*checkStep)); err != nil {
+				r.clear()
+				return err
+			}
 			continue
 		}
-		for part := range n {
-			s.run(r, 0, part)
-		}
+		r.all(s)
 	}
 	r.clear()
+	return nil
+}
+
+// all runs the parts of a step.
+func (r *run) all(s step) {
+	n := s.parts()
+	if n > 1 && r.e.pool.width > 1 {
+		r.step = s
+		r.e.pool.run(r, n)
+		return
+	}
+	for part := range n {
+		s.run(r, 0, part)
+	}
+}
+
+func (r *run) check(k *kernel, s *checkStep) error {
+	r.bad.Store(-1)
+	r.all(s)
+	if i := r.bad.Load(); i >= 0 {
+		return k.failure(s, int(i))
+	}
 	return nil
 }
 

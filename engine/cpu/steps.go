@@ -44,36 +44,41 @@ func (s *selfCopy) run(r *run, w, part int) {
 	}
 }
 
-// mapStep is out = f(x, y), element by element; y is x's slot for one input.
+// mapStep is out = f(in…), element by element.
 type mapStep struct {
-	plan      *native.MapPlan
-	cut       int
-	out, x, y int // slots
-	one       bool
+	plan *native.MapPlan
+	cut  int
+	at   [4]int // slots of the output and of the inputs
+	n    int    // how many
 }
 
 func (s *mapStep) parts() int { return s.cut }
 
 func (s *mapStep) run(r *run, w, part int) {
 	lo, hi := share(s.plan.Items(), s.cut, part)
-	var y unsafe.Pointer
-	if !s.one {
-		y = r.base[s.y]
+	var p native.Operands
+	for i, slot := range s.at[:s.n] {
+		p[i] = r.base[slot]
 	}
-	s.plan.Run(&r.e.workers[w].space, r.base[s.out], r.base[s.x], y, lo, hi)
+	s.plan.Run(&r.e.workers[w].space, p, lo, hi)
+}
+
+// mapTo appends a plan from the slots in to the slot out; flops is the work of
+// an element.
+func (b *binder) mapTo(p *native.MapPlan, flops float64, of engine.Spec, out int, in ...int) {
+	n := of.Elements()
+	s := &mapStep{plan: p, n: 1 + len(in)}
+	s.cut = pieces(p.Items(), b.width, flops*float64(n), float64(s.n*n*of.DType.Size()))
+	s.at[0] = out
+	copy(s.at[1:], in)
+	b.step(s)
 }
 
 // binary makes the step of a plan over inputs 0 and 1 of out's shape.
-func (b *binder) binary(p *native.MapPlan, out engine.Spec) {
-	n := out.Elements()
-	b.step(&mapStep{plan: p, cut: pieces(p.Items(), b.width, float64(n), float64(3*n*out.DType.Size())), out: 2, x: 0, y: 1})
-}
+func (b *binder) binary(p *native.MapPlan, out engine.Spec) { b.mapTo(p, 1, out, 2, 0, 1) }
 
 // unary makes the step of a plan over input 0.
-func (b *binder) unary(p *native.MapPlan, out engine.Spec) {
-	n := out.Elements()
-	b.step(&mapStep{plan: p, cut: pieces(p.Items(), b.width, float64(n), float64(2*n*out.DType.Size())), out: 1, x: 0, one: true})
-}
+func (b *binder) unary(p *native.MapPlan, out engine.Spec) { b.mapTo(p, 1, out, 1, 0) }
 
 // sumStep is out = Σ in, outputs shared out.
 type sumStep struct {

@@ -46,6 +46,10 @@ func Run(t *testing.T, open Make) {
 		{"DotScaled", testDotScaled},
 		{"DotPrecision", testDotPrecision},
 		{"Convenience", testConvenience},
+		{"Functions", testFunctions},
+		{"FunctionRules", testFunctionRules},
+		{"DivideByZero", testDivideByZero},
+		{"Cast", testCast},
 		{"BadSpecs", testBadSpecs},
 		{"BadArguments", testBadArguments},
 		{"Overlap", testOverlap},
@@ -341,6 +345,13 @@ func (r *rig) run(op engine.Op, ins []*engine.Tensor, lay layout) (values []comp
 // expect runs op and compares with the reference engine, exactly.
 func (r *rig) expect(op engine.Op, lay layout, ins ...*engine.Tensor) {
 	r.Helper()
+	r.expectNear(op, lay, 0, ins...)
+}
+
+// expectNear runs op and compares with the reference engine, to some units in
+// the last place.
+func (r *rig) expectNear(op engine.Op, lay layout, ulps float64, ins ...*engine.Tensor) {
+	r.Helper()
 	got, ok := r.run(op, ins, lay)
 	if !ok {
 		return
@@ -355,7 +366,8 @@ func (r *rig) expect(op engine.Op, lay layout, ins ...*engine.Tensor) {
 	r.ok(err)
 	out := r.must(r.oracle.Alloc(k.Out(0)))
 	r.ok(r.oracle.Run(k, []*engine.Tensor{out}, hosts))
-	r.same(fmt.Sprintf("%s %v → %v", op.Name(), describe(ins), lay), got, (&rig{T: r.T, e: r.oracle}).read(out))
+	what := fmt.Sprintf("%s %v → %v", op.Name(), describe(ins), lay)
+	r.near(what, k.Out(0).DType, ulps, got, (&rig{T: r.T, e: r.oracle}).read(out))
 }
 
 func describe(ts []*engine.Tensor) (s []string) {

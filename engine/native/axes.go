@@ -3,7 +3,7 @@ package native
 import "slices"
 
 // maxOperands is the number of operands that a loop nest goes over at most.
-const maxOperands = 3
+const maxOperands = 4
 
 // axis is one loop: its extent and what a step costs each operand.
 type axis struct {

@@ -7,15 +7,16 @@ import (
 	"github.com/hataori/hataori-go/engine"
 )
 
-// MapPlan computes each element of a strided tensor from the elements of one or
-// two others of its shape. It is immutable: any number of goroutines may run it
+// MapPlan computes each element of a strided tensor from the elements of one to
+// three others of its shape, which may have other dtypes. It is immutable: any number of goroutines may run it
 // at once.
 //
 // Contiguous operands are computed in rows. Others are gathered into rows of
 // some hundred elements, over as many axes as that takes.
 type MapPlan struct {
-	size  int
+	size  [maxOperands]int // bytes of an element of each operand; 0 for none
 	f     row
+	f3    row3 // of operations of three inputs, else nil
 	by    factor
 	outer []axis
 	base  [maxOperands]int
@@ -61,8 +62,24 @@ func NewConj(d engine.DType, extents, dst, x []int) *MapPlan {
 }
 
 func newMap(d engine.DType, f row, by complex128, extents []int, strides ...[]int) *MapPlan {
-	p := &MapPlan{size: d.Size(), f: f, by: newFactor(by), cut: -1}
-	x := newNest(extents, p.size, strides...)
+	p := &MapPlan{f: f, by: newFactor(by)}
+	for o := range strides {
+		p.size[o] = d.Size()
+	}
+	return p.over(extents, strides...)
+}
+
+// over plans the loops.
+func (p *MapPlan) over(extents []int, strides ...[]int) *MapPlan {
+	p.cut = -1
+	steps := make([][]int, len(strides))
+	for o, s := range strides {
+		steps[o] = make([]int, len(s))
+		for i := range s {
+			steps[o][i] = s[i] * p.size[o]
+		}
+	}
+	x := newNest(extents, 1, steps...)
 	if x.empty {
 		return p
 	}
@@ -81,7 +98,7 @@ func (p *MapPlan) row(axes []axis, operands int) {
 	}
 	packed := true
 	for o := range operands {
-		packed = packed && axes[last].step[o] == p.size
+		packed = packed && axes[last].step[o] == p.size[o]
 	}
 	if packed && axes[last].n >= minRow {
 		p.outer = p.part(axes[:last], axes[last], longRow)
@@ -106,7 +123,7 @@ func (p *MapPlan) row(axes []axis, operands int) {
 		p.n, p.tail = n*had, p.tail*had
 	}
 	for o := range operands {
-		if !contiguous(off[o], p.size) {
+		if !contiguous(off[o], p.size[o]) {
 			p.off[o] = off[o]
 		}
 	}
@@ -135,29 +152,46 @@ func (p *MapPlan) part(outer []axis, a axis, limit int) []axis {
 // shapes and strides alone.
 func (p *MapPlan) Items() int { return p.items }
 
-// Run computes items lo ≤ i < hi. The pointers are to the elements (0, 0, …);
-// y is nil for operations of one input.
-func (p *MapPlan) Run(ws *Workspace, dst, x, y unsafe.Pointer, lo, hi int) {
+// Run computes items lo ≤ i < hi. The pointers are to the elements (0, 0, …) of
+// the output and of each input that the operation has.
+func (p *MapPlan) Run(ws *Workspace, at Operands, lo, hi int) {
 	if lo >= hi {
 		return
 	}
-	if p.off[0] != nil || p.off[1] != nil || p.off[2] != nil {
-		switch p.size {
-		case 4:
-			runGathered[uint32](p, ws, dst, x, y, lo, hi)
-		case 8:
-			runGathered[uint64](p, ws, dst, x, y, lo, hi)
-		default:
-			runGathered[[2]uint64](p, ws, dst, x, y, lo, hi)
-		}
-		return
+	gathered := false
+	for _, off := range p.off {
+		gathered = gathered || off != nil
+	}
+	var bufs *[maxOperands][2 * tileRow]complex128
+	if gathered {
+		bufs = ws.rows()
 	}
 	var o odometer
 	o.seek(p.outer, p.base, lo)
 	for item := lo; item < hi; item++ {
-		p.f(unsafe.Add(dst, o.pos[0]), unsafe.Add(x, o.pos[1]), unsafe.Add(y, o.pos[2]), p.count(&o), &p.by)
+		n := p.count(&o)
+		var q Operands
+		for k := range maxOperands {
+			if p.size[k] == 0 {
+				break
+			}
+			q[k] = unsafe.Add(at[k], o.pos[k])
+		}
+		if gathered {
+			p.gathered(bufs, q, n)
+		} else {
+			p.call(q, n)
+		}
 		o.next()
 	}
+}
+
+func (p *MapPlan) call(q Operands, n int) {
+	if p.f3 != nil {
+		p.f3(q[0], q[1], q[2], q[3], n)
+		return
+	}
+	p.f(q[0], q[1], q[2], n, &p.by)
 }
 
 // count is the length of the row that the odometer shows.
@@ -168,37 +202,63 @@ func (p *MapPlan) count(o *odometer) int {
 	return p.n
 }
 
-// runGathered computes rows by way of buffers.
-func runGathered[T cell](p *MapPlan, ws *Workspace, dst, x, y unsafe.Pointer, lo, hi int) {
-	// In the workspace: on the stack they would escape through p.f.
-	bufs := (*[maxOperands][2 * tileRow]T)(ws.rows())
-	var o odometer
-	o.seek(p.outer, p.base, lo)
-	for item := lo; item < hi; item++ {
-		n := p.count(&o)
-		d, a, b := unsafe.Add(dst, o.pos[0]), unsafe.Add(x, o.pos[1]), unsafe.Add(y, o.pos[2])
-		out := d
-		if p.off[0] != nil {
-			out = unsafe.Pointer(&bufs[0])
+// gathered computes a row by way of buffers, which lie in the workspace: on the
+// stack they would escape through p.f.
+func (p *MapPlan) gathered(bufs *[maxOperands][2 * tileRow]complex128, q Operands, n int) {
+	out := q[0]
+	if p.off[0] != nil {
+		q[0] = unsafe.Pointer(&bufs[0])
+	}
+	for k := 1; k < maxOperands; k++ {
+		if off := p.off[k]; off != nil {
+			gatherRow(unsafe.Pointer(&bufs[k]), q[k], off[:n], p.size[k])
+			q[k] = unsafe.Pointer(&bufs[k])
 		}
-		if off := p.off[1]; off != nil {
-			for i, v := range off[:n] {
-				bufs[1][i] = *(*T)(unsafe.Add(a, v))
-			}
-			a = unsafe.Pointer(&bufs[1])
-		}
-		if off := p.off[2]; off != nil {
-			for i, v := range off[:n] {
-				bufs[2][i] = *(*T)(unsafe.Add(b, v))
-			}
-			b = unsafe.Pointer(&bufs[2])
-		}
-		p.f(out, a, b, n, &p.by)
-		if off := p.off[0]; off != nil {
-			for i, v := range off[:n] {
-				*(*T)(unsafe.Add(d, v)) = bufs[0][i]
-			}
-		}
-		o.next()
+	}
+	p.call(q, n)
+	if off := p.off[0]; off != nil {
+		scatterRow(out, q[0], off[:n], p.size[0])
+	}
+}
+
+// gatherRow makes the elements of src at offsets off contiguous in dst; scatterRow is
+// the way back.
+func gatherRow(dst, src unsafe.Pointer, off []int, size int) {
+	switch size {
+	case 1:
+		gatherCells[uint8](dst, src, off)
+	case 4:
+		gatherCells[uint32](dst, src, off)
+	case 8:
+		gatherCells[uint64](dst, src, off)
+	default:
+		gatherCells[[2]uint64](dst, src, off)
+	}
+}
+
+func gatherCells[T cell](dst, src unsafe.Pointer, off []int) {
+	d := unsafe.Slice((*T)(dst), len(off))
+	for i, v := range off {
+		d[i] = *(*T)(unsafe.Add(src, v))
+	}
+}
+
+func scatterRow(dst, src unsafe.Pointer, off []int, size int) {
+	switch size {
+	case 1:
+		scatterCells[uint8](dst, src, off)
+	case 4:
+		scatterCells[uint32](dst, src, off)
+	case 8:
+		scatterCells[uint64](dst, src, off)
+	default:
+		scatterCells[[2]uint64](dst, src, off)
+	}
+}
+
+func scatterCells[T cell](dst, src unsafe.Pointer, off []int) {
+	s := unsafe.Slice((*T)(src), len(off))
+	for i, v := range off {
+		*(*T)(unsafe.Add(dst, v)) = s[i]
 	}
 }

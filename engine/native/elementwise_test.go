@@ -110,7 +110,7 @@ func testMap[T numeric](t *rapid.T) {
 		p, py = NewScale(d, by, extents, ds.strides, xs.strides), nil
 	}
 	for _, c := range drawCuts(t, p.Items()) {
-		p.Run(new(Workspace), pointer(dst, min(ds.off, ds.n-1)), pointer(x, min(xs.off, xs.n-1)), py, c[0], c[1])
+		p.Run(new(Workspace), Operands{pointer(dst, min(ds.off, ds.n-1)), pointer(x, min(xs.off, xs.n-1)), py}, c[0], c[1])
 	}
 	for i := range dst {
 		if dst[i] != want[i] {
@@ -249,7 +249,7 @@ func BenchmarkMap(b *testing.B) {
 		name := map[int]string{1 << 10: "1k", 1 << 22: "4M"}[n]
 		b.Run(name+"/add", func(b *testing.B) {
 			for b.Loop() {
-				add.Run(&ws, pointer(z, 0), pointer(x, 0), pointer(y, 0), 0, add.Items())
+				add.Run(&ws, Operands{pointer(z, 0), pointer(x, 0), pointer(y, 0)}, 0, add.Items())
 			}
 		})
 		b.Run(name+"/add-loop", func(b *testing.B) {
@@ -261,7 +261,7 @@ func BenchmarkMap(b *testing.B) {
 		})
 		b.Run(name+"/mul", func(b *testing.B) {
 			for b.Loop() {
-				mul.Run(&ws, pointer(z, 0), pointer(x, 0), pointer(y, 0), 0, mul.Items())
+				mul.Run(&ws, Operands{pointer(z, 0), pointer(x, 0), pointer(y, 0)}, 0, mul.Items())
 			}
 		})
 		b.Run(name+"/mul-loop", func(b *testing.B) {

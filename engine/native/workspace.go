@@ -12,11 +12,11 @@ type Workspace struct {
 }
 
 // rows is room for a gathered row of each operand of a MapPlan.
-func (w *Workspace) rows() unsafe.Pointer {
+func (w *Workspace) rows() *[maxOperands][2 * tileRow]complex128 {
 	if w.rowsOfMaps == nil {
 		w.rowsOfMaps = new([maxOperands][2 * tileRow]complex128)
 	}
-	return unsafe.Pointer(w.rowsOfMaps)
+	return w.rowsOfMaps
 }
 
 // Bytes is what the workspace has grown to.

@@ -53,6 +53,8 @@ func (a array) at(index []int) unsafe.Pointer {
 func (a array) load(index []int) value {
 	p := a.at(index)
 	switch a.dtype {
+	case engine.Bool:
+		return boolean(*(*bool)(p))
 	case engine.Int32:
 		return value{n: int64(*(*int32)(p))}
 	case engine.Int64:
@@ -81,6 +83,8 @@ func (a array) loadConj(index []int) value {
 func (a array) store(index []int, v value) {
 	p := a.at(index)
 	switch a.dtype {
+	case engine.Bool:
+		*(*bool)(p) = v.n != 0
 	case engine.Int32:
 		*(*int32)(p) = int32(v.n)
 	case engine.Int64:
@@ -121,8 +125,12 @@ func each(extents []int, f func(index []int)) {
 	}
 }
 
-func compute(op engine.Op, out *engine.Tensor, in []*engine.Tensor) {
-	o, a := arrayOf(out), arrayOf(in[0])
+func compute(op engine.Op, outs, in []*engine.Tensor) error {
+	o, a := arrayOf(outs[0]), arrayOf(in[0])
+	all := make([]array, len(in))
+	for i, t := range in {
+		all[i] = arrayOf(t)
+	}
 	switch op := op.(type) {
 	case engine.Copy:
 		copyFrom(o, a, func(index []int) []int { return index })
@@ -161,9 +169,12 @@ func compute(op engine.Op, out *engine.Tensor, in []*engine.Tensor) {
 		reduceSum(op, o, a)
 	case engine.DotGeneral:
 		dotGeneral(op, o, a, arrayOf(in[1]))
+	case engine.Unary, engine.Binary, engine.Ternary, engine.Cast, engine.Convert:
+		return elementwise(op, o, all)
 	default:
 		panic("ref: operation without a loop")
 	}
+	return nil
 }
 
 // rounded is f as dtype d holds it.

@@ -73,7 +73,8 @@ func (e *Engine) Bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 	}
 	switch op.(type) {
 	case engine.Copy, engine.Permute, engine.Reshape, engine.Diagonal, engine.Add, engine.Mul,
-		engine.Scale, engine.Conj, engine.ReduceSum, engine.DotGeneral:
+		engine.Scale, engine.Conj, engine.ReduceSum, engine.DotGeneral,
+		engine.Unary, engine.Binary, engine.Ternary, engine.Cast, engine.Convert:
 		return k, nil
 	}
 	return nil, &engine.UnsupportedError{Op: op.Name(), Provider: "ref"}
@@ -154,8 +155,7 @@ func (e *Engine) execute(k *kernel, out, in []*engine.Tensor) (err error) {
 		l := lease{scratch: engine.AlignedBytes(k.host.Work().Scratch)}
 		return k.host.RunHost(l, out, in)
 	}
-	compute(k.Op(), out[0], in)
-	return nil
+	return compute(k.Op(), out, in)
 }
 
 // lease lends width 1 on the calling goroutine.

@@ -1,0 +1,417 @@
+package native
+
+import (
+	"fmt"
+	"math"
+	"math/cmplx"
+	"unsafe"
+
+	"github.com/hataori/hataori-go/engine"
+)
+
+// Operands are the addresses of the elements (0, 0, …) of an output and of the
+// inputs.
+type Operands = [maxOperands]unsafe.Pointer
+
+// row3 is a row of an operation of three inputs.
+type row3 func(dst, x, y, z unsafe.Pointer, n int)
+
+type integer interface{ int32 | int64 }
+type float interface{ float32 | float64 }
+type realNumber interface{ integer | float }
+type complexNumber interface{ complex64 | complex128 }
+type anyElement interface {
+	bool | realNumber | complexNumber
+}
+
+// map1 is the row of a function of one element.
+func map1[T, U any](f func(T) U) row {
+	return func(dst, x, _ unsafe.Pointer, n int, _ *factor) {
+		d, a := unsafe.Slice((*U)(dst), n), unsafe.Slice((*T)(x), n)
+		for i, v := range a {
+			d[i] = f(v)
+		}
+	}
+}
+
+// map2 is the row of a function of two elements.
+func map2[T, U any](f func(T, T) U) row {
+	return func(dst, x, y unsafe.Pointer, n int, _ *factor) {
+		d, a, b := unsafe.Slice((*U)(dst), n), unsafe.Slice((*T)(x), n), unsafe.Slice((*T)(y), n)
+		for i, v := range a {
+			d[i] = f(v, b[i])
+		}
+	}
+}
+
+// real1 is the row of a function of float64 for T, rounded once.
+func real1[T float](f func(float64) float64) row {
+	return func(dst, x, _ unsafe.Pointer, n int, _ *factor) {
+		d, a := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n)
+		for i, v := range a {
+			d[i] = T(f(float64(v)))
+		}
+	}
+}
+
+func real2[T float](f func(x, y float64) float64) row {
+	return map2(func(x, y T) T { return T(f(float64(x), float64(y))) })
+}
+
+func complex1[T complexNumber](f func(complex128) complex128) row {
+	return map1(func(z T) T { return T(f(complex128(z))) })
+}
+
+func complex2[T complexNumber](f func(x, y complex128) complex128) row {
+	return map2(func(x, y T) T { return T(f(complex128(x), complex128(y))) })
+}
+
+var realFunctions = map[engine.Unary]func(float64) float64{
+	engine.Exp: math.Exp, engine.Log: math.Log, engine.Expm1: math.Expm1, engine.Log1p: math.Log1p,
+	engine.Sin: math.Sin, engine.Cos: math.Cos, engine.Tan: math.Tan,
+	engine.Asin: asin, engine.Acos: acos, engine.Atan: math.Atan,
+	engine.Sinh: math.Sinh, engine.Cosh: math.Cosh, engine.Tanh: math.Tanh,
+	engine.Sqrt: math.Sqrt, engine.Rsqrt: func(x float64) float64 { return 1 / math.Sqrt(x) }, engine.Erf: math.Erf,
+}
+
+// asin and acos keep relative accuracy near ±1, where those of package math
+// subtract from π/2.
+func asin(x float64) float64 { return math.Atan2(x, math.Sqrt((1-x)*(1+x))) }
+func acos(x float64) float64 { return 2 * math.Atan2(math.Sqrt(1-x), math.Sqrt(1+x)) }
+
+var complexFunctions = map[engine.Unary]func(complex128) complex128{
+	engine.Sign: func(z complex128) complex128 {
+		if z == 0 {
+			return z
+		}
+		r := cmplx.Abs(z)
+		return complex(real(z)/r, imag(z)/r)
+	},
+	engine.Neg: func(z complex128) complex128 { return -z },
+	engine.Exp: cmplx.Exp, engine.Log: cmplx.Log,
+	engine.Sin: cmplx.Sin, engine.Cos: cmplx.Cos, engine.Tan: cmplx.Tan,
+	engine.Asin: cmplx.Asin, engine.Acos: cmplx.Acos, engine.Atan: cmplx.Atan,
+	engine.Sinh: cmplx.Sinh, engine.Cosh: cmplx.Cosh, engine.Tanh: cmplx.Tanh,
+	engine.Sqrt: cmplx.Sqrt, engine.Rsqrt: func(z complex128) complex128 { return 1 / cmplx.Sqrt(z) },
+}
+
+// unaryRow is the row of u for dtype d, nil if it has none.
+func unaryRow(u engine.Unary, d engine.DType) row {
+	switch d {
+	case engine.Bool:
+		if u == engine.Not {
+			return map1(func(x bool) bool { return !x })
+		}
+	case engine.Int32:
+		return integerRow[int32](u)
+	case engine.Int64:
+		return integerRow[int64](u)
+	case engine.Float32:
+		return floatRow[float32](u)
+	case engine.Float64:
+		return floatRow[float64](u)
+	case engine.Complex64:
+		return complexRow[complex64, float32](u)
+	case engine.Complex128:
+		return complexRow[complex128, float64](u)
+	}
+	return nil
+}
+
+func integerRow[T integer](u engine.Unary) row {
+	switch u {
+	case engine.Neg:
+		return map1(func(x T) T { return -x })
+	case engine.Abs:
+		return map1(func(x T) T { return max(x, -x) })
+	case engine.Sign:
+		return map1(func(x T) T { return min(max(x, -1), 1) })
+	}
+	return nil
+}
+
+func floatRow[T float](u engine.Unary) row {
+	switch u {
+	case engine.Neg:
+		return map1(func(x T) T { return -x })
+	case engine.Abs:
+		return real1[T](math.Abs)
+	case engine.Sign:
+		return map1(func(x T) T {
+			switch {
+			case x > 0:
+				return 1
+			case x < 0:
+				return -1
+			}
+			return x
+		})
+	case engine.IsNaN:
+		return map1(func(x T) bool { return x != x })
+	case engine.IsFinite:
+		return map1(func(x T) bool { return x-x == 0 })
+	}
+	if f := realFunctions[u]; f != nil {
+		return real1[T](f)
+	}
+	return nil
+}
+
+func complexRow[T complexNumber, R float](u engine.Unary) row {
+	parts := func(f func(re, im float64) bool) row {
+		return map1(func(z T) bool { return f(real(complex128(z)), imag(complex128(z))) })
+	}
+	switch u {
+	case engine.Abs:
+		return map1(func(z T) R { return R(cmplx.Abs(complex128(z))) })
+	case engine.Real:
+		return map1(func(z T) R { return R(real(complex128(z))) })
+	case engine.Imag:
+		return map1(func(z T) R { return R(imag(complex128(z))) })
+	case engine.IsNaN:
+		return parts(func(re, im float64) bool { return re != re || im != im })
+	case engine.IsFinite:
+		return parts(func(re, im float64) bool { return re-re == 0 && im-im == 0 })
+	}
+	if f := complexFunctions[u]; f != nil {
+		return complex1[T](f)
+	}
+	return nil
+}
+
+// NewUnary plans dst = u(x) for x of dtype d, over tensors of the given extents.
+// Strides are in elements. dst may be x where both have one dtype.
+func NewUnary(u engine.Unary, d engine.DType, extents, dst, x []int) *MapPlan {
+	return newFunction(u.Name(), unaryRow(u, d), [maxOperands]int{outSize(u, d), d.Size()}, extents, dst, x)
+}
+
+func newFunction(name string, f row, size [maxOperands]int, extents []int, strides ...[]int) *MapPlan {
+	if f == nil {
+		panic(fmt.Sprintf("native: %s of a dtype that has none", name))
+	}
+	return (&MapPlan{f: f, size: size}).over(extents, strides...)
+}
+
+// outSize is the size of an element of op's output for inputs of dtype d.
+func outSize(op engine.Op, d engine.DType) int {
+	in := []engine.Spec{engine.SpecOf(d), engine.SpecOf(d)}
+	if _, ok := op.(engine.Unary); ok {
+		in = in[:1]
+	}
+	out, err := op.Infer(in)
+	if err != nil {
+		panic(err)
+	}
+	return out[0].DType.Size()
+}
+
+// NewBinary plans dst = b(x, y), as NewUnary does. Divisors of integers must not
+// be 0.
+func NewBinary(b engine.Binary, d engine.DType, extents, dst, x, y []int) *MapPlan {
+	return newFunction(b.Name(), binaryFunction(b, d), [maxOperands]int{outSize(b, d), d.Size(), d.Size()}, extents, dst, x, y)
+}
+
+func binaryFunction(b engine.Binary, d engine.DType) row {
+	switch d {
+	case engine.Bool:
+		switch b {
+		case engine.And:
+			return map2(func(x, y bool) bool { return x && y })
+		case engine.Or:
+			return map2(func(x, y bool) bool { return x || y })
+		case engine.Xor, engine.NotEqual:
+			return map2(func(x, y bool) bool { return x != y })
+		case engine.Equal:
+			return map2(func(x, y bool) bool { return x == y })
+		}
+	case engine.Int32:
+		return integerPair[int32](b)
+	case engine.Int64:
+		return integerPair[int64](b)
+	case engine.Float32:
+		if b == engine.MakeComplex {
+			return map2(func(x, y float32) complex64 { return complex(x, y) })
+		}
+		return floatPair[float32](b)
+	case engine.Float64:
+		if b == engine.MakeComplex {
+			return map2(func(x, y float64) complex128 { return complex(x, y) })
+		}
+		return floatPair[float64](b)
+	case engine.Complex64:
+		return complexPair[complex64](b)
+	case engine.Complex128:
+		return complexPair[complex128](b)
+	}
+	return nil
+}
+
+func integerPair[T integer](b engine.Binary) row {
+	switch b {
+	case engine.Div:
+		return map2(func(x, y T) T { return x / y })
+	case engine.Rem:
+		return map2(func(x, y T) T { return x % y })
+	}
+	return realPair[T](b)
+}
+
+func floatPair[T float](b engine.Binary) row {
+	switch b {
+	case engine.Div:
+		return func(dst, x, y unsafe.Pointer, n int, _ *factor) {
+			d, a, b := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n), unsafe.Slice((*T)(y), n)
+			for i, v := range a {
+				d[i] = v / b[i]
+			}
+		}
+	case engine.Rem:
+		return real2[T](math.Mod)
+	case engine.Pow:
+		return real2[T](math.Pow)
+	case engine.Atan2:
+		return real2[T](math.Atan2)
+	case engine.LogAddExp:
+		return real2[T](logAddExp)
+	}
+	return realPair[T](b)
+}
+
+func logAddExp(x, y float64) float64 {
+	if x == y { // infinities too
+		return x + math.Ln2
+	}
+	hi, lo := max(x, y), min(x, y)
+	return hi + math.Log1p(math.Exp(lo-hi))
+}
+
+func complexPair[T complexNumber](b engine.Binary) row {
+	switch b {
+	case engine.Sub:
+		return subRow[T]
+	case engine.Div:
+		return complex2[T](func(x, y complex128) complex128 { return x / y })
+	case engine.Pow:
+		return complex2[T](cmplx.Pow)
+	case engine.Equal:
+		return map2(func(x, y T) bool { return x == y })
+	case engine.NotEqual:
+		return map2(func(x, y T) bool { return x != y })
+	}
+	return nil
+}
+
+func realPair[T realNumber](b engine.Binary) row {
+	switch b {
+	case engine.Sub:
+		return subRow[T]
+	case engine.Max:
+		return greaterRow[T]
+	case engine.Min:
+		return lesserRow[T]
+	case engine.Equal:
+		return map2(func(x, y T) bool { return x == y })
+	case engine.NotEqual:
+		return map2(func(x, y T) bool { return x != y })
+	case engine.Less:
+		return lessRow[T]
+	case engine.LessEqual:
+		return lessEqualRow[T]
+	case engine.Greater:
+		return func(dst, x, y unsafe.Pointer, n int, by *factor) { lessRow[T](dst, y, x, n, by) }
+	case engine.GreaterEqual:
+		return func(dst, x, y unsafe.Pointer, n int, by *factor) { lessEqualRow[T](dst, y, x, n, by) }
+	}
+	return nil
+}
+
+func subRow[T numeric](dst, x, y unsafe.Pointer, n int, _ *factor) {
+	d, a, b := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n), unsafe.Slice((*T)(y), n)
+	for i, v := range a {
+		d[i] = v - b[i]
+	}
+}
+
+func greaterRow[T realNumber](dst, x, y unsafe.Pointer, n int, _ *factor) {
+	d, a, b := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n), unsafe.Slice((*T)(y), n)
+	for i, v := range a {
+		d[i] = max(v, b[i])
+	}
+}
+
+func lesserRow[T realNumber](dst, x, y unsafe.Pointer, n int, _ *factor) {
+	d, a, b := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n), unsafe.Slice((*T)(y), n)
+	for i, v := range a {
+		d[i] = min(v, b[i])
+	}
+}
+
+func lessRow[T realNumber](dst, x, y unsafe.Pointer, n int, _ *factor) {
+	d, a, b := unsafe.Slice((*bool)(dst), n), unsafe.Slice((*T)(x), n), unsafe.Slice((*T)(y), n)
+	for i, v := range a {
+		d[i] = v < b[i]
+	}
+}
+
+func lessEqualRow[T realNumber](dst, x, y unsafe.Pointer, n int, _ *factor) {
+	d, a, b := unsafe.Slice((*bool)(dst), n), unsafe.Slice((*T)(x), n), unsafe.Slice((*T)(y), n)
+	for i, v := range a {
+		d[i] = v <= b[i]
+	}
+}
+
+// NewTernary plans dst = t(x, y, z) for y and z of dtype d, as NewUnary does.
+func NewTernary(t engine.Ternary, d engine.DType, extents, dst, x, y, z []int) *MapPlan {
+	p := &MapPlan{size: [maxOperands]int{d.Size(), d.Size(), d.Size(), d.Size()}}
+	if t == engine.Select {
+		p.size[1] = 1
+	}
+	p.f3 = ternaryRow(t, d)
+	if p.f3 == nil {
+		panic(fmt.Sprintf("native: %s of a dtype that has none", t.Name()))
+	}
+	return p.over(extents, dst, x, y, z)
+}
+
+func ternaryRow(t engine.Ternary, d engine.DType) row3 {
+	if t == engine.Select {
+		switch d.Size() {
+		case 1:
+			return selectRow[uint8]
+		case 4:
+			return selectRow[uint32]
+		case 8:
+			return selectRow[uint64]
+		}
+		return selectRow[[2]uint64]
+	}
+	switch d {
+	case engine.Int32:
+		return clampRow[int32]
+	case engine.Int64:
+		return clampRow[int64]
+	case engine.Float32:
+		return clampRow[float32]
+	case engine.Float64:
+		return clampRow[float64]
+	}
+	return nil
+}
+
+func selectRow[T cell](dst, x, y, z unsafe.Pointer, n int) {
+	d, p, a, b := unsafe.Slice((*T)(dst), n), unsafe.Slice((*bool)(x), n), unsafe.Slice((*T)(y), n), unsafe.Slice((*T)(z), n)
+	for i, c := range p {
+		v := b[i]
+		if c {
+			v = a[i]
+		}
+		d[i] = v
+	}
+}
+
+func clampRow[T realNumber](dst, x, y, z unsafe.Pointer, n int) {
+	d, a, lo, hi := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n), unsafe.Slice((*T)(y), n), unsafe.Slice((*T)(z), n)
+	for i, v := range a {
+		d[i] = min(max(v, lo[i]), hi[i])
+	}
+}
