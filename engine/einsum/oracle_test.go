@@ -9,6 +9,7 @@ import (
 	"testing"
 
 	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/cpu"
 	"github.com/hataori/hataori-go/engine/ref"
 )
 
@@ -217,8 +218,21 @@ func contract[T float32 | float64 | complex64 | complex128](t *testing.T, e engi
 }
 
 func testRandom[T float32 | float64 | complex64 | complex128](t *testing.T, tolerance float64) {
+	t.Run("ref", func(t *testing.T) { testRandomOn[T](t, ref.New(), tolerance) })
+	t.Run("cpu", func(t *testing.T) {
+		e, err := cpu.Serial(cpu.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		testRandomOn[T](t, e, tolerance)
+		if err := e.Close(); err != nil {
+			t.Error(err)
+		}
+	})
+}
+
+func testRandomOn[T float32 | float64 | complex64 | complex128](t *testing.T, e engine.Execution, tolerance float64) {
 	rng := rand.New(rand.NewPCG(7, 11))
-	e := ref.New()
 	for n := range 400 {
 		s, shapes := randomCase(rng)
 		values := make([][]complex128, len(shapes))
