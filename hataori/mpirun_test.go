@@ -1,0 +1,197 @@
+package hataori_test
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"os"
+	"os/exec"
+	"runtime"
+	"strconv"
+	"strings"
+	"syscall"
+	"testing"
+	"time"
+
+	"github.com/hataori/hataori-go/hataori"
+	"github.com/hataori/hataori-go/lanes"
+	"github.com/hataori/hataori-go/mpi"
+)
+
+// asRank is set where this test binary is a rank of a job.
+const asRank = "HATAORI_TEST_AS_RANK"
+
+// TestUnderMPI runs a program on real ranks: this binary again, as
+// TestRankProgram.
+func TestUnderMPI(t *testing.T) {
+	if testing.Short() {
+		t.Skip("jobs under a launcher are left out by -short")
+	}
+	self, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, l := range []struct {
+		name string
+		args []string
+	}{
+		{"mpirun.openmpi", []string{"--oversubscribe", "--bind-to", "none"}},
+		{"mpiexec.hydra", nil},
+	} {
+		for _, n := range []int{1, 2, 4} {
+			t.Run(fmt.Sprintf("%s,n=%d", l.name, n), func(t *testing.T) {
+				if _, err := exec.LookPath(l.name); err != nil {
+					if os.Getenv("HATAORI_REQUIRE_MPI") == "1" {
+						t.Fatalf("HATAORI_REQUIRE_MPI=1, but %v", err)
+					}
+					t.Skipf("%v: install it to run this test, HATAORI_REQUIRE_MPI=1 makes it necessary", err)
+				}
+				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // for liveness only
+				defer cancel()
+				cmd := exec.CommandContext(ctx, l.name, append(append([]string(nil), l.args...), "-n", strconv.Itoa(n),
+					self, "-test.run", "^TestRankProgram$", "-test.v")...)
+				cmd.Env = append(mpi.ChildEnv(), asRank+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+					"OMPI_MCA_btl_vader_single_copy_mechanism=none", "OMPI_MCA_rmaps_base_oversubscribe=1")
+				cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+				cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+				cmd.WaitDelay = 5 * time.Second
+				var out bytes.Buffer
+				cmd.Stdout, cmd.Stderr = &out, &out
+				err := cmd.Run()
+				if ok := strings.Count(out.String(), "rank program: ok"); err != nil || ok != n {
+					t.Errorf("%v, %d of %d ranks said ok:\n%s", err, ok, n, out.String())
+				}
+			})
+		}
+	}
+}
+
+// TestRankProgram is one rank of the job.
+func TestRankProgram(t *testing.T) {
+	if os.Getenv(asRank) == "" {
+		t.Skip("a rank of the jobs that TestUnderMPI starts")
+	}
+	rt, err := mpi.Init(mpi.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	runtime.GOMAXPROCS(max(runtime.GOMAXPROCS(0), 3))
+	w, err := hataori.NewWorld(rt.World())
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx := context.Background()
+	for root := range w.Size() {
+		for _, batch := range []int{0, 1, 7} {
+			if err := squares(ctx, w, root, batch); err != nil {
+				t.Fatal(err)
+			}
+			if err := failing(ctx, w, root, batch); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := large(ctx, w, root); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := ended(w); err != nil {
+		t.Fatal(err)
+	}
+	if err := errors.Join(w.Close(), rt.Finalize()); err != nil {
+		t.Fatal(err)
+	}
+	fmt.Println("rank program: ok")
+}
+
+func upTo(w *hataori.World, root, n int) []int {
+	if w.Rank() != root {
+		return nil
+	}
+	items := make([]int, n)
+	for i := range items {
+		items[i] = i
+	}
+	return items
+}
+
+func squares(ctx context.Context, w *hataori.World, root, batch int) error {
+	for _, n := range []int{0, 1, 3, 1000} {
+		got, err := hataori.PmapLanes(ctx, w, lanes.New(2), hataori.Options{Root: root, Batch: batch}, upTo(w, root, n),
+			func(_ context.Context, _ lanes.Lane, x int) (int64, error) { return int64(x) * int64(x), nil })
+		if err != nil {
+			return err
+		}
+		for i, y := range got {
+			if y != int64(i)*int64(i) {
+				return fmt.Errorf("item %d: %d", i, y)
+			}
+		}
+		if w.Rank() == root && len(got) != n {
+			return fmt.Errorf("%d of %d results", len(got), n)
+		}
+	}
+	return nil
+}
+
+func failing(ctx context.Context, w *hataori.World, root, batch int) error {
+	_, err := hataori.PmapLanes(ctx, w, lanes.New(2), hataori.Options{Root: root, Batch: batch, ErrorCodec: hataori.Sentinels(errSingular)}, upTo(w, root, 100),
+		func(_ context.Context, _ lanes.Lane, x int) (int, error) {
+			if x == 41 {
+				return 0, fmt.Errorf("item: %w", errSingular)
+			}
+			if x == 60 {
+				var m map[int]int
+				m[x] = x //lint:ignore SA5000 an item that panics
+			}
+			return x, nil
+		})
+	var item *hataori.ItemError
+	if !errors.Is(err, errSingular) || !errors.As(err, &item) || item.Index != 41 || item.Host == "" {
+		return fmt.Errorf("item 41 fails, got %v", err)
+	}
+	return nil
+}
+
+// large sends items and results that no eager protocol takes.
+func large(ctx context.Context, w *hataori.World, root int) error {
+	var items []string
+	if w.Rank() == root {
+		for i := range 8 {
+			items = append(items, strings.Repeat(string(rune('a'+i)), 300_000*i))
+		}
+	}
+	got, err := hataori.Pmap(ctx, w, hataori.Options{Root: root}, items, func(_ context.Context, s string) ([]byte, error) { return []byte(s + s), nil })
+	if err != nil {
+		return err
+	}
+	for i := range got {
+		if string(got[i]) != items[i]+items[i] {
+			return fmt.Errorf("large item %d came back changed, %d bytes", i, len(got[i]))
+		}
+	}
+	return nil
+}
+
+// ended cancels a call on the last rank.
+func ended(w *hataori.World) error {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	last := w.Size() - 1
+	if w.Rank() == last {
+		time.AfterFunc(20*time.Millisecond, cancel)
+	}
+	_, err := hataori.PmapLanes(ctx, w, lanes.New(1), hataori.Options{}, upTo(w, 0, 1000), func(ctx context.Context, _ lanes.Lane, x int) (int, error) {
+		select {
+		case <-ctx.Done():
+			return 0, ctx.Err()
+		case <-time.After(100 * time.Millisecond):
+			return x, nil
+		}
+	})
+	var c *hataori.CancelError
+	if !errors.Is(err, context.Canceled) || !errors.As(err, &c) || c.Rank != last {
+		return fmt.Errorf("cancelled on rank %d, got %v", last, err)
+	}
+	return w.Agree(context.Background(), nil)
+}
