@@ -22,6 +22,9 @@
 //	MapLanes     on the lanes of this process
 //	Pmap         on plain lanes of all ranks
 //	PmapLanes    on the lanes of all ranks, each with a resource of the caller's
+//	Broadcast    one value of the root to every rank
+//	Scatter      one value of the root to each rank
+//	Gather       the values of all ranks to the root
 //	World.Agree  turns one rank's error into everybody's
 //
 // # The caller's duties

@@ -9,7 +9,7 @@ import (
 	"github.com/hataori/hataori-go/lanes"
 )
 
-// Sentinels. Those from ErrRootRange to ErrAbsent are the reasons of a
+// Sentinels. Those from ErrOptions to ErrAbsent are the reasons of a
 // [*PreflightError] and hold on every rank.
 var (
 	// ErrClosed is returned by calls on a world after its Close.
@@ -56,6 +56,12 @@ var (
 	// ErrType: the codec would damage or cannot carry the type.
 	ErrType = errors.New("hataori: type cannot be sent")
 
+	// ErrEncode: the value of a Broadcast, Scatter or Gather cannot be encoded.
+	ErrEncode = errors.New("hataori: value cannot be encoded")
+
+	// ErrValues: the root does not pass one value for each rank to Scatter.
+	ErrValues = errors.New("hataori: not one value for each rank")
+
 	// ErrMismatch: the ranks disagree about the call, its types or options.
 	ErrMismatch = errors.New("hataori: ranks disagree about the call")
 
@@ -65,7 +71,8 @@ var (
 
 // reasons numbers the causes of a PreflightError on the wire. The order must
 // not change.
-var reasons = [...]error{nil, ErrOptions, ErrRootRange, ErrItemsOffRoot, ErrNilFunc, ErrNotReady, ErrNoLanes, ErrType, ErrMismatch, ErrAbsent}
+var reasons = [...]error{nil, ErrOptions, ErrRootRange, ErrItemsOffRoot, ErrNilFunc, ErrNotReady, ErrNoLanes, ErrType, ErrMismatch, ErrAbsent,
+	ErrEncode, ErrValues}
 
 // Kind says how an item failed.
 type Kind uint8

@@ -32,7 +32,8 @@ const (
 	Stop                     // nothing follows
 	Announce                 // a rank that waits for the others
 	Broken                   // the sender's world is broken; the body says why
-	lastKind = Broken
+	Value                    // a value of Broadcast, Scatter or Gather
+	lastKind = Value
 )
 
 // Flags of a header.
