@@ -40,6 +40,7 @@ type Load struct {
 	Lanes int           // healthy lanes
 	Idle  int           // lanes without an item
 	Item  time.Duration // measured time per item and lane; 0: not yet
+	Group bool          // it speaks for a group of ranks whose lanes these are
 }
 
 // batchSize is the number of items of the next automatic batch for a rank: a
@@ -53,6 +54,11 @@ func batchSize(left int64, of Load, all, ranks int, last int64) int64 {
 	share := left * lanes / int64(2*max(all, of.Lanes, 1))
 	n, least := lanes, int64(1)
 	switch {
+	case of.Item > 0 && of.Group:
+		// Whatever lane of the group is free next takes the next item, so that
+		// long ones may wait there, too.
+		n = int64(max(batchTime, spare*rootTime*time.Duration(ranks))*time.Duration(lanes)/of.Item) + 1
+		least = int64(rootTime*time.Duration(ranks)*time.Duration(lanes)/of.Item) + 1
 	case of.Item >= max(longItem, spare*rootTime*time.Duration(all)):
 		n = int64(of.Idle)
 	case of.Item > 0:
@@ -76,6 +82,9 @@ func FlushTime(size int) time.Duration {
 // keeps it busy until the answer comes, and half of the last batch, because the
 // root needs time in proportion to pack the next one and to unpack its results.
 func lowWater(of Load, last int64) int64 {
+	if of.Group && of.Item > 0 {
+		return min(max(int64(prefetchTime*time.Duration(of.Lanes)/of.Item)+1, last/2), maxBatch)
+	}
 	if of.Item == 0 || of.Item >= longItem {
 		return int64(min(of.Idle, 1))
 	}

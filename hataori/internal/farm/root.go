@@ -42,6 +42,8 @@ type Options struct {
 	Batch     int64 // fixed size of a grant, 0: automatic
 	Lanes     int   // largest number of lanes of any rank, until they tell
 	FirstSeen bool  // the first failure seen ends the call
+
+	relay bool // the queue's source is another root
 }
 
 // Root is the machine of the rank that holds the items. The Queue, which the
@@ -64,12 +66,14 @@ type Root struct {
 	spare   [][]uint64
 
 	// Sums over the peers, so that a step costs the same for any number of them.
-	lanes      int   // healthy lanes
-	ranks      int   // ranks with lanes
-	held       int64 // indices granted and not accounted for
-	waiting    int   // ranks that have not answered a Return notice
-	candidates int   // ranks that takeBack may ask
-	scanned    int64 // the limit that notices has gone through the ranks with
+	lanes      int           // healthy lanes
+	ranks      int           // ranks with lanes
+	held       int64         // indices granted and not accounted for
+	waiting    int           // ranks that have not answered a Return notice
+	candidates int           // ranks that takeBack may ask
+	timing     int           // lanes of the ranks that have measured their items
+	timed      time.Duration // sum of the times per item of these lanes
+	scanned    int64         // the limit that notices has gone through the ranks with
 
 	// What was granted, for statistics.
 	Granted Sizes
@@ -132,8 +136,18 @@ func NewRoot(q *Queue, opts Options) *Root {
 func (r *Root) setLoad(p *peer, l Load) {
 	r.lanes += l.Lanes - p.load.Lanes
 	r.ranks += min(l.Lanes, 1) - min(p.load.Lanes, 1)
+	r.count(p.load, -1)
+	r.count(l, 1)
 	p.load = l
 	r.weigh(p)
+}
+
+// count adds a rank's measurement to the sums, or takes it out.
+func (r *Root) count(l Load, sign int) {
+	if l.Item > 0 {
+		r.timing += sign * l.Lanes
+		r.timed += time.Duration(sign*l.Lanes) * l.Item
+	}
 }
 
 // hold records that the rank has n more indices out, or fewer.
@@ -426,7 +440,7 @@ func (r *Root) grant(own Local) {
 			return // the root's own lanes will have them
 		}
 		n := r.opts.Batch
-		if n == 0 {
+		if n == 0 || p.load.Group {
 			n = batchSize(left, p.load, r.lanes+own.Healthy, r.ranks, p.last)
 		}
 		seg, rg := r.q.ClaimRun(n)
@@ -487,13 +501,10 @@ func (r *Root) notices() {
 // takeBack asks the rank with most in store for unstarted items when lanes are
 // idle and nothing is left to hand out.
 func (r *Root) takeBack(own Local) {
-	if r.aborted || own.Open || r.candidates == 0 || r.waiting > 0 || r.q.Left() > 0 {
+	if r.aborted || own.Open && !r.opts.relay || r.candidates == 0 || r.waiting > 0 || r.q.Left() > 0 {
 		return // while one is waited for: its answer may be enough
 	}
-	idle := own.Idle
-	for _, rank := range r.parked {
-		idle += r.peers[rank].load.Idle
-	}
+	idle := own.Idle + r.idle()
 	if idle == 0 {
 		return
 	}

@@ -48,6 +48,7 @@ type Worker struct {
 	q     *Queue
 	batch int64 // fixed size of a grant, 0: chosen by the root
 	depth int   // grants to ask for ahead, 0: chosen here
+	group bool  // it speaks for a group of ranks
 
 	asked   int   // grants asked for and not received
 	last    int64 // size of the last one
@@ -186,10 +187,10 @@ func (w *Worker) Step(p Pulse) (Report, bool) {
 	if p.Lanes == 0 {
 		w.back = append(w.back, w.q.GiveBack(maxIndex, true)...)
 	}
-	load := Load{Lanes: p.Lanes, Idle: p.Idle, Item: p.Item}
+	load := Load{Lanes: p.Lanes, Idle: p.Idle, Item: p.Item, Group: w.group}
 	want := w.want(load)
 	say := want > 0 || w.tellAbort || w.answer || len(w.failed) > 0 || len(w.back) > 0 ||
-		p.Lanes != w.lanesTold || p.Finished && (p.Flush || p.Idle == p.Lanes || p.Idle > 0) ||
+		p.Lanes != w.lanesTold || p.Finished && (p.Flush || p.Idle == p.Lanes || p.Idle > 0 && !w.group) ||
 		len(w.dropped) > 0 && (p.Idle == p.Lanes || p.Flush)
 	bye := w.stopped
 	if !say && !bye {
