@@ -12,14 +12,18 @@ const never = time.Duration(math.MaxInt64)
 
 // node is one rank: its lanes, and the coordinator that drives its machine.
 type node struct {
-	id    int
-	slow  float64
-	q     *farm.Queue
-	r     *farm.Root   // the root's
-	w     *farm.Worker // another rank's
-	lanes []lane
-	idle  []int
-	limit int64
+	id     int
+	parent int   // who grants to it
+	place  int   // among the peers of that
+	peers  []int // whom it grants to, by place; itself first
+	slow   float64
+	q      *farm.Queue
+	r      *farm.Root // the root's
+	relay  *farm.Relay
+	w      *farm.Worker // another rank's
+	lanes  []lane
+	idle   []int
+	limit  int64
 
 	inbox    []int32
 	finished []farm.Range // not yet reported
@@ -28,6 +32,7 @@ type node struct {
 	ladder   ladder
 	wakeAt   time.Duration // when the coordinator polls next, if it has a reason
 	told     time.Duration
+	flush    time.Duration // how long results wait
 	flushAt  time.Duration
 	done     bool
 
@@ -51,7 +56,7 @@ func (s *sim) wake(n *node, at time.Duration) {
 }
 
 func (n *node) finish(s *sim, i int64) {
-	if n.w == nil {
+	if n.r != nil {
 		if err := s.learn(farm.Range{First: i, End: i + 1}, s.lastEnd); err != nil {
 			panic(err)
 		}
@@ -61,7 +66,7 @@ func (n *node) finish(s *sim, i int64) {
 }
 
 func (n *node) drop(i int64) {
-	if n.w != nil {
+	if n.r == nil {
 		n.dropped = appendIndex(n.dropped, i)
 	}
 }
@@ -90,9 +95,12 @@ func (s *sim) pass(n *node, now time.Duration) error {
 	}
 	var said bool
 	var err error
-	if n.r != nil {
+	switch {
+	case n.r != nil:
 		at, said = s.stepRoot(n, at)
-	} else {
+	case n.relay != nil:
+		at, said = s.stepRelay(n, at)
+	default:
 		at, said = s.stepWorker(n, at)
 	}
 	n.cpu += at - now
@@ -109,13 +117,16 @@ func (s *sim) pass(n *node, now time.Duration) error {
 	}
 	n.ladder.rest(at, len(n.idle), len(n.lanes), n.pace.item)
 	if len(n.finished) > 0 && n.flushAt <= now {
-		n.flushAt = max(n.told+s.flush+1, now+busyNap)
+		n.flushAt = max(n.told+n.flush+1, now+busyNap)
 		s.ev.add(n.flushAt, flush, n.id, 0)
 	}
 	return nil
 }
 
 func (s *sim) onReport(n *node, m *message, at time.Duration) (time.Duration, error) {
+	if n.relay != nil {
+		return s.passOn(n, m, at)
+	}
 	for _, r := range m.finished {
 		at += time.Duration(r.Len()) * s.cfg.Costs.Item
 		if err := n.r.OnFinished(m.from, r); err != nil {
@@ -128,16 +139,34 @@ func (s *sim) onReport(n *node, m *message, at time.Duration) (time.Duration, er
 	return at, n.r.OnReport(m.from, m.rep)
 }
 
-func (s *sim) onOrder(n *node, m *message, at time.Duration) error {
+// passOn is what a relay does with a report of its group.
+func (s *sim) passOn(n *node, m *message, at time.Duration) (time.Duration, error) {
+	for _, r := range m.finished {
+		at += time.Duration(r.Len()) * s.cfg.Costs.Item
+		if err := n.relay.OnResults(m.from, r); err != nil {
+			return at, err
+		}
+		n.finished = append(n.finished, r)
+	}
+	return at, n.relay.OnReport(m.from, m.rep)
+}
+
+func (s *sim) onOrder(n *node, m *message, at time.Duration) (err error) {
 	e := &m.effect
-	switch e.Kind {
-	case farm.Grant:
-		err := n.w.OnGrant(e.Range, e.Pinned, nil)
+	switch {
+	case e.Kind == farm.Grant && n.relay != nil:
+		return n.relay.OnGrant(e.Range, e.Pinned)
+	case e.Kind == farm.Grant:
+		err = n.w.OnGrant(e.Range, e.Pinned, nil)
 		s.feed(n, at)
 		return err
-	case farm.Notify:
+	case e.Kind == farm.Notify && n.relay != nil:
+		return n.relay.OnNotice(e.Notice, e.N)
+	case e.Kind == farm.Notify:
 		return n.w.OnNotice(e.Notice, e.N)
-	case farm.Stop:
+	case e.Kind == farm.Stop && n.relay != nil:
+		return n.relay.OnStop()
+	case e.Kind == farm.Stop:
 		return n.w.OnStop()
 	}
 	return fmt.Errorf("effect of unknown kind %d", e.Kind)
@@ -158,16 +187,9 @@ func (s *sim) send(n *node, to int, m message, at time.Duration) {
 }
 
 func (s *sim) stepRoot(n *node, at time.Duration) (time.Duration, bool) {
-	c := &s.cfg.Costs
 	own := farm.Local{Healthy: len(n.lanes), Idle: len(n.idle)}
 	effects := n.r.Step(own)
-	for _, e := range effects {
-		at += c.Send
-		if e.Kind == farm.Grant {
-			at += time.Duration(e.Range.Len()) * c.Item
-		}
-		s.send(n, e.Rank, message{from: n.id, kind: order, effect: e}, at)
-	}
+	at = s.order(n, effects, at)
 	if own.Idle > 0 {
 		s.feed(n, at)
 	}
@@ -176,6 +198,66 @@ func (s *sim) stepRoot(n *node, at time.Duration) (time.Duration, bool) {
 		s.res.Elapsed = at
 	}
 	return at, len(effects) > 0
+}
+
+// order sends what a machine decided.
+func (s *sim) order(n *node, effects []farm.Effect, at time.Duration) time.Duration {
+	for _, e := range effects {
+		at += s.cfg.Costs.Send
+		if e.Kind == farm.Grant {
+			at += time.Duration(e.Range.Len()) * s.cfg.Costs.Item
+		}
+		s.send(n, n.peers[e.Rank], message{kind: order, effect: e}, at)
+	}
+	return at
+}
+
+func (s *sim) stepRelay(n *node, at time.Duration) (time.Duration, bool) {
+	for _, d := range n.dropped {
+		n.relay.OnDropped(d)
+	}
+	n.dropped = n.dropped[:0]
+	n.limit = min(n.limit, n.relay.Limit())
+	effects, rep, say := n.relay.Step(s.pulse(n, at))
+	at = s.order(n, effects, at)
+	if len(n.idle) > 0 {
+		s.feed(n, at)
+	}
+	if say {
+		n.relay.OnFinished(n.pending())
+		at = s.report(n, rep, at)
+	}
+	return at, say || len(effects) > 0
+}
+
+// pulse is how a node's lanes fare.
+func (s *sim) pulse(n *node, at time.Duration) farm.Pulse {
+	idle := len(n.idle)
+	p := farm.Pulse{Lanes: len(n.lanes), Idle: idle, Finished: len(n.finished) > 0}
+	if p.Finished && (idle == 0 || n.relay != nil) {
+		p.Flush = n.ladder.nap > 0 && at-n.told > n.flush
+	}
+	if n.pace.item == 0 || n.ladder.polls == 0 {
+		n.measure()
+	}
+	p.Item = n.pace.item
+	return p
+}
+
+// pending is the number of results not yet reported.
+func (n *node) pending() (k int64) {
+	for _, r := range n.finished {
+		k += r.Len()
+	}
+	return k
+}
+
+func (s *sim) report(n *node, rep farm.Report, at time.Duration) time.Duration {
+	at += s.cfg.Costs.Send
+	s.send(n, n.parent, message{from: n.place, kind: report, finished: n.finished, rep: rep}, at)
+	n.finished, n.told = nil, at
+	n.done = rep.Bye
+	return at
 }
 
 func (s *sim) stepWorker(n *node, at time.Duration) (time.Duration, bool) {
@@ -188,26 +270,10 @@ func (s *sim) stepWorker(n *node, at time.Duration) (time.Duration, bool) {
 	if idle == 0 {
 		n.maxStore = max(n.maxStore, n.q.Left())
 	}
-	p := farm.Pulse{Lanes: len(n.lanes), Idle: idle, Finished: len(n.finished) > 0}
-	if p.Finished && idle == 0 {
-		p.Flush = n.ladder.nap > 0 && at-n.told > s.flush
-	}
-	if n.pace.item == 0 || n.ladder.polls == 0 {
-		n.measure()
-	}
-	p.Item = n.pace.item
-	rep, say := n.w.Step(p)
+	rep, say := n.w.Step(s.pulse(n, at))
 	if !say {
 		return at, false
 	}
-	var k int64
-	for _, r := range n.finished {
-		k += r.Len()
-	}
-	n.w.OnFinished(k)
-	at += s.cfg.Costs.Send
-	s.send(n, 0, message{from: n.id, kind: report, finished: n.finished, rep: rep}, at)
-	n.finished, n.told = nil, at
-	n.done = rep.Bye
-	return at, true
+	n.w.OnFinished(n.pending())
+	return s.report(n, rep, at), true
 }

@@ -20,6 +20,7 @@ type Config struct {
 	Items []time.Duration // times of the items on a rank with Slow 1
 	Batch int64           // fixed size of a grant, 0: automatic
 	Depth int             // grants to ask for ahead, 0: automatic
+	Group int             // ranks of a group that a relay stands for, itself among them; 0: one level
 	Costs Costs
 }
 
@@ -85,7 +86,6 @@ type sim struct {
 	mail      []message
 	freeMail  []int32
 	lastEnd   time.Duration
-	flush     time.Duration // how long results wait
 }
 
 type mark struct {
@@ -114,7 +114,6 @@ const (
 func Run(cfg Config) (*Result, error) {
 	s := &sim{cfg: cfg, items: cfg.Items, evaluated: make([]uint8, len(cfg.Items)), known: make([]bool, len(cfg.Items))}
 	s.res.Ends = make([]time.Duration, len(cfg.Items))
-	s.flush = farm.FlushTime(len(cfg.Ranks))
 	s.build()
 	if err := s.loop(); err != nil {
 		return nil, fmt.Errorf("simulate: at %v: %w", s.lastEnd, err)
@@ -128,9 +127,13 @@ func (s *sim) build() {
 	for _, r := range s.cfg.Ranks {
 		most = max(most, r.Lanes)
 	}
+	group := s.cfg.Group
+	if group == 0 {
+		group = len(s.nodes)
+	}
 	for i, r := range s.cfg.Ranks {
 		n := &s.nodes[i]
-		*n = node{id: i, q: new(farm.Queue), slow: r.Slow, lanes: make([]lane, r.Lanes), limit: math.MaxInt64}
+		*n = node{id: i, parent: i / group * group, peers: []int{i}, q: new(farm.Queue), slow: r.Slow, lanes: make([]lane, r.Lanes), limit: math.MaxInt64}
 		if n.slow == 0 {
 			n.slow = 1
 		}
@@ -138,10 +141,26 @@ func (s *sim) build() {
 			n.lanes[k].group = 1
 			n.idle = append(n.idle, k)
 		}
-		if i == 0 {
+		if n.parent == i {
+			n.parent = 0
+		}
+		if i > 0 {
+			p := &s.nodes[n.parent]
+			n.place = len(p.peers)
+			p.peers = append(p.peers, i)
+		}
+	}
+	for i := range s.nodes {
+		n := &s.nodes[i]
+		n.flush = farm.FlushTime(len(s.nodes[n.parent].peers))
+		opts := farm.Options{Me: 0, Size: len(n.peers), Batch: s.cfg.Batch, Lanes: most}
+		switch {
+		case i == 0:
 			n.q.Push(farm.Range{First: 0, End: int64(len(s.items))}, false, nil)
-			n.r = farm.NewRoot(n.q, farm.Options{Me: 0, Size: len(s.cfg.Ranks), Batch: s.cfg.Batch, Lanes: most})
-		} else {
+			n.r = farm.NewRoot(n.q, opts)
+		case i%group == 0:
+			n.relay = farm.NewRelay(n.q, opts)
+		default:
 			n.w = farm.NewWorker(n.q, s.cfg.Batch, s.cfg.Depth)
 		}
 	}
