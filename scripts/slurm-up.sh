@@ -61,10 +61,30 @@ CONF
 }
 
 stop() {
-  local dir=$1 f
-  SLURM_CONF=$dir/slurm.conf scancel --quiet --state=RUNNING 2>/dev/null
+  local dir=$1 f i pid
+  export SLURM_CONF=$dir/slurm.conf
+  # Jobs first: a daemon that has ended cannot end its steps.
+  if [ -s "$dir/slurmctld.pid" ]; then
+    for ((i = 0; i < 20; i++)); do
+      [ -n "$(timeout 10 squeue --noheader 2>/dev/null)" ] || break
+      timeout 10 scancel --quiet --signal=KILL --user="$(id -un)" 2>/dev/null
+      timeout 10 scancel --quiet --user="$(id -un)" 2>/dev/null
+      sleep 0.5
+    done
+  fi
+  # Helpers of steps inherit the folder's name in their environment, and may outlive a daemon.
+  for f in /proc/[0-9]*; do
+    [ "$(cat "$f/comm" 2>/dev/null)" = slurmstepd ] && grep -qzF "SLURM_CONF=$SLURM_CONF" "$f/environ" 2>/dev/null &&
+      kill -KILL "${f#/proc/}" 2>/dev/null
+  done
   for f in "$dir/slurmd.pid" "$dir/slurmctld.pid" "$dir/munge/pid"; do
-    [ -s "$f" ] && kill "$(cat "$f")" 2>/dev/null
+    [ -s "$f" ] || continue
+    pid=$(cat "$f")
+    kill "$pid" 2>/dev/null
+    for ((i = 0; i < 100; i++)); do
+      grep -qs '^State:[[:space:]]*[^Z[:space:]]' "/proc/$pid/status" || break # gone, or waits for its parent
+      sleep 0.1
+    done
   done
   return 0
 }

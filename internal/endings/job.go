@@ -112,11 +112,7 @@ func (j *job) run(h happening, patience time.Duration, endless bool) (*outcome, 
 	o.status = statusOf(waitErr)
 	o.event = j.eventTime()
 	j.untilGone(o, patience)
-	if j.by.slurm {
-		// Of a launcher that was killed, the allocation stays.
-		_ = exec.Command("scancel", "--quiet", "--signal=KILL", "--name="+j.mark).Run()
-		_ = exec.Command("scancel", "--quiet", "--name="+j.mark).Run()
-	}
+	j.freeAllocation()
 	o.faults = j.faults
 	o.stdout, o.stderr = j.read("stdout"), j.read("stderr")
 	o.finished = strings.Fields(j.read("finished"))
@@ -200,6 +196,15 @@ func (j *job) scancel(flags ...string) {
 	j.happened = time.Now()
 	if out, err := exec.Command("scancel", append(flags, "--name="+j.mark)...).CombinedOutput(); err != nil {
 		j.faults = append(j.faults, fmt.Sprintf("scancel: %v: %s", err, out))
+	}
+}
+
+// freeAllocation cancels what is left of the job in Slurm: the allocation of a
+// launcher that was killed stays. That there is nothing to cancel is no fault.
+func (j *job) freeAllocation() {
+	if j.by.slurm {
+		_ = exec.Command("scancel", "--quiet", "--signal=KILL", "--name="+j.mark).Run()
+		_ = exec.Command("scancel", "--quiet", "--name="+j.mark).Run()
 	}
 }
 

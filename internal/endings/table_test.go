@@ -81,6 +81,16 @@ func TestJudgeSeesDifferences(t *testing.T) {
 			t.Errorf("%s: %q", what, faults)
 		}
 	}
+	loud := good
+	loud.status, loud.stdout, r.says = 0, "ok\n", nil
+	loud.stderr = "srun: job 8 queued and waiting for resources\nsrun: job 8 has been allocated resources\n"
+	if faults := r.judge(ending{statuses: []int{0}}, &loud); faults != nil {
+		t.Errorf("a good success: %q", faults)
+	}
+	loud.stderr += "warning\n"
+	if faults := r.judge(ending{statuses: []int{0}}, &loud); len(faults) != 1 {
+		t.Errorf("a success that is not silent: %q", faults)
+	}
 	if faults := r.judge(ending{endless: true}, &good); len(faults) != 1 {
 		t.Errorf("a job that ends and should not: %q", faults)
 	}
