@@ -74,19 +74,36 @@ func (l *workerLoop) loop() error {
 	}
 }
 
-// mail takes in what the root sent and says whether there was anything.
+// burst is the number of grants taken in before lanes and results are looked
+// at again.
+const burst = 16
+
+// mail takes in what the root sent and says whether there was anything. It goes
+// on as long as grants are due, so that one report answers several.
 func (l *workerLoop) mail() (got bool, err error) {
-	source, h, body, ok, err := l.poll()
-	if err != nil || !ok {
-		return false, err
+	for range burst {
+		source, h, body, ok, err := l.poll()
+		if err != nil {
+			return got, err
+		}
+		if !ok {
+			break
+		}
+		got = true
+		if source != l.root {
+			return got, fmt.Errorf("message of kind %d from rank %d, which is not the root", h.Kind, source)
+		}
+		if err := l.on(h, body); err != nil {
+			return got, fmt.Errorf("from the root: %w", err)
+		}
+		if !l.m.Expects() {
+			break
+		}
 	}
-	if source != l.root {
-		return true, fmt.Errorf("message of kind %d from rank %d, which is not the root", h.Kind, source)
+	if got && l.feed() {
+		runtime.Gosched() // the lanes that were woken go first, the last of them on this processor
 	}
-	if err := l.on(h, body); err != nil {
-		return true, fmt.Errorf("from the root: %w", err)
-	}
-	return true, nil
+	return got, nil
 }
 
 func (l *workerLoop) on(h wire.Header, body []byte) error {
@@ -97,18 +114,13 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 			return err
 		}
 		l.recv.keep = true
-		err = l.m.OnGrant(farm.Range{First: h.First, End: h.First + h.Count}, h.Flags&wire.Pinned != 0, items)
-		if l.feed() {
-			runtime.Gosched() // the lane that was woken goes first, on this processor
-		}
-		return err
+		return l.m.OnGrant(farm.Range{First: h.First, End: h.First + h.Count}, h.Flags&wire.Pinned != 0, items)
 	case wire.Notice:
 		if h.First < 0 || h.First > math.MaxUint8 || h.Count < 0 {
 			return fmt.Errorf("notice %d of %d", h.First, h.Count)
 		}
 		if farm.NoticeKind(h.First) == farm.Return {
 			l.spill()
-			defer l.feed()
 		}
 		return l.m.OnNotice(farm.NoticeKind(h.First), h.Count)
 	case wire.Stop:

@@ -83,6 +83,9 @@ func (w *Worker) Limit() int64 {
 // Done reports whether the last report has been made.
 func (w *Worker) Done() bool { return w.byed }
 
+// Expects reports whether grants that were asked for have not come.
+func (w *Worker) Expects() bool { return w.asked > 0 }
+
 // Held is the number of indices granted and not accounted for in a report.
 func (w *Worker) Held() int64 { return w.held }
 
