@@ -51,6 +51,12 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 		bd.cast(o, a, false)
 	case engine.Convert:
 		bd.cast(o, a, true)
+	case engine.Reduce:
+		bd.reduce(op, o, a)
+	case engine.CumSum:
+		bd.cumulative(false, op.Axis, o, a)
+	case engine.CumProd:
+		bd.cumulative(true, op.Axis, o, a)
 	default:
 		return nil, &engine.UnsupportedError{Op: op.Name(), Provider: "cpu"}
 	}

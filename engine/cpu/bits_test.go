@@ -99,6 +99,12 @@ func TestBitsAcrossWidths(t *testing.T) {
 			bitsOf(t, e, engine.ReduceSum{Axes: engine.AxesOf(0)}, tall),
 			bitsOf(t, e, engine.ReduceSum{Axes: engine.AxesOf(1)}, tall),
 			bitsOf(t, e, engine.Mul{}, long, long),
+			bitsOf(t, e, engine.Exp, long),
+			bitsOf(t, e, engine.Reduce{F: engine.Norm2, Axes: engine.AxesOf(0)}, long),
+			bitsOf(t, e, engine.Reduce{F: engine.ReduceProd, Axes: engine.AxesOf(1)}, wide),
+			bitsOf(t, e, engine.Reduce{F: engine.LogSumExp, Axes: engine.AxesOf(0)}, tall),
+			bitsOf(t, e, engine.Reduce{F: engine.ReduceMean, Axes: engine.AxesOf(1)}, tall),
+			bitsOf(t, e, engine.CumSum{Axis: 0}, tall),
 			bitsOf(t, e, matMul, a, b),
 			bitsOf(t, e, batched, ba, bb),
 		}

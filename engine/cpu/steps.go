@@ -127,18 +127,7 @@ func (s *joinStep) run(r *run, w, _ int) {
 }
 
 func (b *binder) reduceSum(axes engine.Axes, out, in engine.Spec) {
-	gone := make([]bool, in.Rank())
-	for i := range axes.Len() {
-		gone[axes.At(i)] = true
-	}
-	var kept, src, summed, srcSummed []int
-	for i, stride := range in.AppendStrides(nil) {
-		if gone[i] {
-			summed, srcSummed = append(summed, in.Shape.At(i)), append(srcSummed, stride)
-		} else {
-			kept, src = append(kept, in.Shape.At(i)), append(src, stride)
-		}
-	}
+	kept, src, summed, srcSummed := splitAxes(axes, in)
 	p := native.NewSum(out.DType, kept, out.AppendStrides(nil), src, summed, srcSummed)
 	n := in.Elements()
 	flops, bytes := float64(n), float64(n*in.DType.Size())

@@ -20,9 +20,6 @@ type integer interface{ int32 | int64 }
 type float interface{ float32 | float64 }
 type realNumber interface{ integer | float }
 type complexNumber interface{ complex64 | complex128 }
-type anyElement interface {
-	bool | realNumber | complexNumber
-}
 
 // map1 is the row of a function of one element.
 func map1[T, U any](f func(T) U) row {

@@ -22,7 +22,13 @@ import (
 // Outputs whose elements lie side by side are summed together, many at a
 // time, where that is the better way through memory.
 type SumPlan struct {
-	d      engine.DType
+	d engine.DType
+	reduction
+}
+
+// reduction is how the elements of a tensor are walked that is reduced over
+// some of its axes.
+type reduction struct {
 	size   int
 	kept   []axis // over items; operand 0 is the destination, 1 the source; steps in bytes
 	base   [maxOperands]int
@@ -48,12 +54,18 @@ const (
 // in the two tensors, srcSummed those of the summed ones in the source, in
 // elements. Integers wrap. The empty sum is 0.
 func NewSum(d engine.DType, kept, dst, src, summed, srcSummed []int) *SumPlan {
-	p := &SumPlan{d: d, size: d.Size(), cut: -1, wide: axis{n: 1}}
-	k := newNest(kept, p.size, dst, src)
+	return &SumPlan{d, newReduction(d.Size(), d.Size(), kept, dst, src, summed, srcSummed)}
+}
+
+// newReduction plans the loops over elements of size bytes, to outputs of out
+// bytes.
+func newReduction(size, out int, kept, dst, src, summed, srcSummed []int) reduction {
+	p := reduction{size: size, cut: -1, wide: axis{n: 1}}
+	k := newNest(kept, 1, scaled(dst, out), scaled(src, size))
 	if k.empty {
 		return p
 	}
-	s := newNest(summed, p.size, srcSummed)
+	s := newNest(summed, size, srcSummed)
 	for i := range s.axes {
 		s.axes[i].step = [maxOperands]int{1: s.axes[i].step[0]}
 	}
@@ -70,9 +82,17 @@ func NewSum(d engine.DType, kept, dst, src, summed, srcSummed []int) *SumPlan {
 	return p
 }
 
+func scaled(v []int, by int) []int {
+	o := make([]int, len(v))
+	for i, x := range v {
+		o[i] = x * by
+	}
+	return o
+}
+
 // widen takes outputs together if their elements are nearer to each other than
 // those of one output, or if an output's elements come in short rows.
-func (p *SumPlan) widen() {
+func (p *reduction) widen() {
 	if len(p.kept) == 0 || len(p.summed) == 0 {
 		return
 	}
@@ -96,10 +116,10 @@ func (p *SumPlan) widen() {
 }
 
 // Items is the number of pieces that the outputs can be cut into.
-func (p *SumPlan) Items() int { return p.items }
+func (p *reduction) Items() int { return p.items }
 
 // Parts is the number of parts of each item's sums, for long sums of few items.
-func (p *SumPlan) Parts() int { return p.parts }
+func (p *reduction) Parts() int { return p.parts }
 
 // PartialBytes is the size of the result of RunPart.
 func (p *SumPlan) PartialBytes() int { return p.wide.n * p.size }
@@ -258,7 +278,7 @@ func sumItems[T numeric](p *SumPlan, ws *Workspace, dst, src unsafe.Pointer, lo,
 }
 
 // width is the number of outputs of the item that the odometer shows.
-func (p *SumPlan) width(o *odometer) int {
+func (p *reduction) width(o *odometer) int {
 	if p.cut >= 0 && o.at[p.cut] == o.axes[p.cut].n-1 {
 		return p.tail
 	}

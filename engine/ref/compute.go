@@ -171,6 +171,12 @@ func compute(op engine.Op, outs, in []*engine.Tensor) error {
 		dotGeneral(op, o, a, arrayOf(in[1]))
 	case engine.Unary, engine.Binary, engine.Ternary, engine.Cast, engine.Convert:
 		return elementwise(op, o, all)
+	case engine.Reduce:
+		reduce(op.Axes, o, a, func(_ []int, v []value) value { return reduction(op.F, a.dtype, v) })
+	case engine.CumSum:
+		cumulative(op.Axis, o, a, value.add)
+	case engine.CumProd:
+		cumulative(op.Axis, o, a, value.mul)
 	default:
 		panic("ref: operation without a loop")
 	}
@@ -211,9 +217,21 @@ func unravel(pos int, extents []int) []int {
 }
 
 func reduceSum(op engine.ReduceSum, o, a array) {
+	reduce(op.Axes, o, a, func(_ []int, values []value) value {
+		var sum value
+		for _, v := range values {
+			sum = sum.add(v)
+		}
+		return sum
+	})
+}
+
+// reduce calls f with the elements of a along axes, in row-major order, for each
+// element of o.
+func reduce(axes engine.Axes, o, a array, f func(index []int, values []value) value) {
 	gone := make([]bool, len(a.extents))
-	for i := range op.Axes.Len() {
-		gone[op.Axes.At(i)] = true
+	for i := range axes.Len() {
+		gone[axes.At(i)] = true
 	}
 	var summed, kept []int
 	for i := range a.extents {
@@ -226,12 +244,12 @@ func reduceSum(op engine.ReduceSum, o, a array) {
 	from := make([]int, len(a.extents))
 	each(o.extents, func(i []int) {
 		put(from, kept, i)
-		var sum value
+		var values []value
 		each(pick(a.extents, summed), func(s []int) {
 			put(from, summed, s)
-			sum = sum.add(a.load(from))
+			values = append(values, a.load(from))
 		})
-		o.store(i, sum)
+		o.store(i, f(i, values))
 	})
 }
 
