@@ -134,11 +134,16 @@ type Limits struct {
 	Slices int
 }
 
+// gathering is what it takes to move an element of the output and add it, in
+// multiply-adds: memory and wires are about so much slower than arithmetic.
+const gathering = 50
+
 // FindCuts chooses labels to cut so that the slices meet the limits: again and
 // again it cuts the label whose next prime factor costs least time per slice
 // won. Time is what √Slices engines would take, each of which does the shared
-// work and its part of the rest: cuts that add little work but leave most of it
-// shared are as bad as cuts that repeat it. The choice depends on the plan and
+// work and its part of the rest (cuts that add little work but leave most of it
+// shared are as bad as cuts that repeat it), and one place that gathers the
+// outputs of all slices (cuts of summed labels multiply them). The choice depends on the plan and
 // the limits alone. When no cuts meet the limits, the *[Error] wraps [ErrSlice]
 // and says how far cutting goes.
 func (p *Plan) FindCuts(limits Limits) ([]Cut, error) {
@@ -150,7 +155,12 @@ func (p *Plan) FindCuts(limits Limits) ([]Cut, error) {
 	engines := math.Ceil(math.Sqrt(float64(max(limits.Slices, 1))))
 	time := func(sizes []int, cuts []cut) float64 {
 		operations, shared, _ := t.measure(sizes, cuts)
-		return max(1, shared+(operations-shared)/engines)
+		part, _ := t.elements(t.output, sizes)
+		count := 1.0
+		for _, c := range cuts {
+			count *= float64(c.parts)
+		}
+		return max(1, shared+(operations-shared)/engines+gathering*count*float64(part))
 	}
 	count := 1
 	for {
