@@ -158,7 +158,7 @@ func (p *process) watchSignals(cancel context.CancelCauseFunc) (stop func()) {
 			p.mu.Unlock()
 			if second {
 				p.say("%v again: ending the job", sig)
-				p.rt.World().Abort(128 + int(n))
+				p.abort(128 + int(n))
 			}
 			cancel(&SignalError{sig})
 		}
@@ -180,6 +180,13 @@ func (p *process) say(format string, args ...any) {
 	fmt.Fprintf(p.Stderr, prefix+format+"\n", args...)
 }
 
+// abort ends the job after something was said. Launchers (Hydra at least) drop
+// what they have not read from a rank by the time at which it aborts the job.
+func (p *process) abort(status int) {
+	time.Sleep(100 * time.Millisecond)
+	p.rt.World().Abort(status)
+}
+
 // guard calls f and aborts the job if it does not return.
 func (p *process) guard(ctx context.Context, f func(context.Context, *Runtime) error) (err error) {
 	returned := false
@@ -192,7 +199,7 @@ func (p *process) guard(ctx context.Context, f func(context.Context, *Runtime) e
 			v = "runtime.Goexit was called"
 		}
 		p.say("panic: %v\n\n%s", v, debug.Stack())
-		p.rt.World().Abort(ExitPanic)
+		p.abort(ExitPanic)
 	}()
 	err = f(ctx, p.rt)
 	returned = true
@@ -226,7 +233,7 @@ func (p *process) settle(err error, sig int) int {
 	if !p.agree(send, recv, err != nil) {
 		p.say("%s", withTrace(err))
 		p.say("other ranks have not returned after %v: ending the job", p.Grace)
-		w.Abort(max(code, ExitAbandoned))
+		p.abort(max(code, ExitAbandoned))
 	}
 	if err != nil {
 		same := recv[2] == -recv[3]
