@@ -8,6 +8,10 @@ const (
 	// a message costs some 10 µs at both ends, so one in a hundred of this.
 	batchTime = time.Millisecond
 
+	// groupTime is the same for a group of ranks, whose relay cuts what it has in
+	// store into batches by the same rule: the store must be larger than they.
+	groupTime = 4 * batchTime
+
 	// rootTime is what a batch takes of the root's time at least: a report and a
 	// grant. With more than batchTime/rootTime/spare ranks a batch is made longer,
 	// so that the root is not busy for more than one part in spare of the time.
@@ -57,7 +61,7 @@ func batchSize(left int64, of Load, all, ranks int, last int64) int64 {
 	case of.Item > 0 && of.Group:
 		// Whatever lane of the group is free next takes the next item, so that
 		// long ones may wait there, too.
-		n = int64(max(batchTime, spare*rootTime*time.Duration(ranks))*time.Duration(lanes)/of.Item) + 1
+		n = int64(max(groupTime, spare*rootTime*time.Duration(ranks))*time.Duration(lanes)/of.Item) + 1
 		least = int64(rootTime*time.Duration(ranks)*time.Duration(lanes)/of.Item) + 1
 	case of.Item >= max(longItem, spare*rootTime*time.Duration(all)):
 		n = int64(of.Idle)

@@ -20,7 +20,7 @@ type Config struct {
 	Items []time.Duration // times of the items on a rank with Slow 1
 	Batch int64           // fixed size of a grant, 0: automatic
 	Depth int             // grants to ask for ahead, 0: automatic
-	Group int             // ranks of a group that a relay stands for, itself among them; 0: one level
+	Group int             // ranks of a group that a relay stands for, itself among them; the root is in none; 0: one level
 	Costs Costs
 }
 
@@ -127,13 +127,10 @@ func (s *sim) build() {
 	for _, r := range s.cfg.Ranks {
 		most = max(most, r.Lanes)
 	}
-	group := s.cfg.Group
-	if group == 0 {
-		group = len(s.nodes)
-	}
+	group := max(s.cfg.Group, 1)
 	for i, r := range s.cfg.Ranks {
 		n := &s.nodes[i]
-		*n = node{id: i, parent: i / group * group, peers: []int{i}, q: new(farm.Queue), slow: r.Slow, lanes: make([]lane, r.Lanes), limit: math.MaxInt64}
+		*n = node{id: i, parent: max(i-1, 0)/group*group + 1, peers: []int{i}, q: new(farm.Queue), slow: r.Slow, lanes: make([]lane, r.Lanes), limit: math.MaxInt64}
 		if n.slow == 0 {
 			n.slow = 1
 		}
@@ -141,7 +138,7 @@ func (s *sim) build() {
 			n.lanes[k].group = 1
 			n.idle = append(n.idle, k)
 		}
-		if n.parent == i {
+		if n.parent == i || s.cfg.Group == 0 {
 			n.parent = 0
 		}
 		if i > 0 {
@@ -158,7 +155,7 @@ func (s *sim) build() {
 		case i == 0:
 			n.q.Push(farm.Range{First: 0, End: int64(len(s.items))}, false, nil)
 			n.r = farm.NewRoot(n.q, opts)
-		case i%group == 0:
+		case n.parent == 0 && s.cfg.Group > 0:
 			n.relay = farm.NewRelay(n.q, opts)
 		default:
 			n.w = farm.NewWorker(n.q, s.cfg.Batch, s.cfg.Depth)

@@ -87,18 +87,18 @@ func root(budget int) error {
 
 func saturation(budget int) error {
 	const most = 20_000
-	fmt.Println("item     one level  groups of 64  (ranks at which the root is busy all the time, one item per message)")
+	fmt.Println("item     one level   groups of 16  groups of 64  (ranks at which the root is busy all the time, one item per message)")
 	for _, d := range []time.Duration{ms / 10, ms, 10 * ms, 100 * ms} {
 		fmt.Printf("%-7v", d)
-		for _, group := range []int{0, 64} {
+		for _, group := range []int{0, 16, 64} {
 			n, err := simulate.Saturated(most, d, time.Second, 1, group, budget)
 			if err != nil {
 				return err
 			}
 			if n > most {
-				fmt.Printf("  > %7d", most)
+				fmt.Printf("  > %9d", most)
 			} else {
-				fmt.Printf("  %9d", n)
+				fmt.Printf("  %11d", n)
 			}
 		}
 		fmt.Println()
