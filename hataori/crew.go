@@ -51,6 +51,8 @@ type crew struct {
 	news    atomic.Bool // failed or dropped is not empty
 
 	skipped atomic.Bool // the owner's: an index was given up
+
+	lowered func(limit int64) // told of a new limit, by any goroutine; may be nil
 }
 
 // laneState is one lane's. Lanes do not share cache lines.
@@ -133,6 +135,9 @@ func (c *crew) lower(limit int64) {
 	}
 	if c.owner && len(c.q.Clip(max(limit, 0))) > 0 {
 		c.skipped.Store(true)
+	}
+	if c.lowered != nil {
+		c.lowered(limit)
 	}
 }
 

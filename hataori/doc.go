@@ -22,6 +22,7 @@
 //	MapLanes     on the lanes of this process
 //	Pmap         on plain lanes of all ranks
 //	PmapLanes    on the lanes of all ranks, each with a resource of the caller's
+//	PmapStream   the same for items from a source, with results to a sink
 //	Broadcast    one value of the root to every rank
 //	Scatter      one value of the root to each rank
 //	Gather       the values of all ranks to the root
@@ -84,6 +85,12 @@
 // idle, the rank with most in store is asked to give unstarted items back. The
 // decisions are made by two state machines in internal/farm, which know neither
 // bytes nor time; the loops here move bytes and wait.
+//
+// PmapStream has two goroutines more at the root: one reads the source and pushes
+// indices into the queue, one hands results to the sink. Neither the coordinator
+// nor a lane waits for them; the window does. The queue counts as open until the
+// sink has the last result, so that a context of any rank can end the call until
+// then.
 //
 // A call starts with one reduction, in which all ranks agree that they are in the
 // same call, and ends with one, which chooses the error. Nothing blocks inside the

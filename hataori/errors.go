@@ -35,6 +35,12 @@ var (
 	// can take one.
 	ErrNoHealthyLane = errors.New("hataori: items are left and no lane is healthy")
 
+	// ErrSource: the source of a stream failed.
+	ErrSource = errors.New("hataori: source failed")
+
+	// ErrSink: the sink of a stream failed.
+	ErrSink = errors.New("hataori: sink failed")
+
 	// ErrOptions: the options are out of range or contradict each other.
 	ErrOptions = errors.New("hataori: bad options")
 
@@ -44,7 +50,7 @@ var (
 	// ErrItemsOffRoot: a rank that is not the root passed items.
 	ErrItemsOffRoot = errors.New("hataori: items on a rank that is not the root")
 
-	// ErrNilFunc: the function is nil.
+	// ErrNilFunc: the function, or the source or sink of a stream, is nil.
 	ErrNilFunc = errors.New("hataori: nil function")
 
 	// ErrNotReady: a rank's executor has no resources.

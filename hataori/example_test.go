@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"sync"
 
 	"github.com/hataori/hataori-go/hataori"
@@ -54,6 +55,59 @@ func ExamplePmapLanes() {
 	fmt.Println(mpitest.New(3, mpitest.Options{}).Run(run))
 	// Output:
 	// [1 4 9 16 25]
+	// <nil>
+}
+
+// The items come from a sequence, and the results go where the root wants them.
+func ExamplePmapStream() {
+	run := func(comm transport.Comm) error {
+		w, err := hataori.NewWorld(comm)
+		if err != nil {
+			return err
+		}
+		var source hataori.Source[int]
+		var sink hataori.Sink[int]
+		if w.Rank() == 0 {
+			source = hataori.FromSeq(slices.Values([]int{1, 2, 3, 4, 5}))
+			sink = hataori.SinkFunc[int](func(_ context.Context, index int64, value int) error {
+				fmt.Println(index, value)
+				return nil
+			})
+		}
+		err = hataori.PmapStream(context.Background(), w, lanes.New(2), hataori.Options{Ordered: true}, source, sink,
+			func(_ context.Context, _ lanes.Lane, x int) (int, error) { return x * x, nil })
+		return errors.Join(err, w.Close())
+	}
+	fmt.Println(mpitest.New(2, mpitest.Options{}).Run(run))
+	// Output:
+	// 0 1
+	// 1 4
+	// 2 9
+	// 3 16
+	// 4 25
+	// <nil>
+}
+
+// Rank 1 has the table that every rank needs.
+func ExampleBroadcast() {
+	run := func(comm transport.Comm) error {
+		w, err := hataori.NewWorld(comm)
+		if err != nil {
+			return err
+		}
+		var table []float64
+		if w.Rank() == 1 {
+			table = []float64{1, 0.5, 0.25}
+		}
+		table, err = hataori.Broadcast(context.Background(), w, hataori.Options{Root: 1}, table)
+		if w.Rank() == 0 {
+			fmt.Println(table)
+		}
+		return errors.Join(err, w.Close())
+	}
+	fmt.Println(mpitest.New(2, mpitest.Options{}).Run(run))
+	// Output:
+	// [1 0.5 0.25]
 	// <nil>
 }
 

@@ -171,7 +171,7 @@ func (c *coordinator) gaveUp() bool {
 // noExecutor records that the lanes of this rank do not run.
 func (c *coordinator) noExecutor(err error) {
 	c.lost(err)
-	c.ended = c.fault(&fault{class: classRank, err: err, message: "the executor could not run its lanes: " + err.Error()})
+	c.ended = c.call.noExecutor(err)
 }
 
 // rest waits for something to happen.

@@ -48,6 +48,14 @@ type Options struct {
 	// room for the coordinator. Negative: none, this rank only coordinates.
 	Lanes int
 
+	// Window bounds the items of [PmapStream] that are read from the source and
+	// whose results the sink does not have yet. 0: 256 for each lane of the
+	// world, at least 1024, at most 65536.
+	Window int
+
+	// Ordered hands the results of [PmapStream] to the sink by ascending index.
+	Ordered bool
+
 	// Codec carries items and results. nil: see the package documentation.
 	Codec Codec
 
@@ -95,6 +103,12 @@ type Stats struct {
 	Received int64
 	Moved    int // items taken back from a rank and given to another
 
+	// Of PmapStream, at the root.
+	Skipped int           // items whose results the sink had already
+	Stalls  int           // times that the source waited for the window
+	Stalled time.Duration // how long, together
+	Gaps    int           // of the stalls, those with results that waited for one of lower index
+
 	Lanes []LaneStats // by rank, then lane
 }
 
@@ -128,7 +142,7 @@ func (o *Options) check() error {
 	for _, f := range []struct {
 		name  string
 		value int
-	}{{"Batch", o.Batch}, {"Depth", o.Depth}, {"MaxBytes", o.MaxBytes}} {
+	}{{"Batch", o.Batch}, {"Depth", o.Depth}, {"MaxBytes", o.MaxBytes}, {"Window", o.Window}} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("option %s is %d, must not be negative", f.name, f.value))
 		}

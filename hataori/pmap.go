@@ -209,17 +209,21 @@ func (p *pmap[L, T, U]) alone(items []T, results []U) (own, item *fault, err err
 	start := time.Now()
 	end, err := j.runLocal(int64(len(items)))
 	if err != nil {
-		own = p.fault(&fault{class: classRank, err: err, message: "the executor could not run its lanes: " + err.Error()})
+		own = p.noExecutor(err)
 	} else if end != nil && end.class != classItem {
 		own = end
 	}
+	p.localStats(j, start)
+	return own, j.failure(), nil
+}
+
+func (p *pmap[L, T, U]) localStats(j *job[L, T, U], start time.Time) {
 	if s := p.opts.Stats; s != nil {
 		*s = Stats{Elapsed: time.Since(start), Lanes: j.stats()}
 		for _, l := range s.Lanes {
 			s.Items += l.Items
 		}
 	}
-	return own, j.failure(), nil
 }
 
 func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordinator {
@@ -232,6 +236,11 @@ func (p *pmap[L, T, U]) lead(ag agreed, items []T, results []U, start time.Time)
 	j := p.newJob(true)
 	j.src, j.dst = sliceSource[T](items), sliceSink[U](results)
 	j.q.Push(farm.Range{End: ag.items}, false, nil)
+	return p.coordinate(j, ag, start)
+}
+
+// coordinate runs the root's loop over the queue of the job.
+func (p *pmap[L, T, U]) coordinate(j *job[L, T, U], ag agreed, start time.Time) (own, item *fault, err error) {
 	r := &rootLoop{
 		coordinator: p.newCoordinator(j, start),
 		cargo:       &packer[T, U]{src: j.src, dst: j.dst, in: p.in, out: p.out, w: p.w},

@@ -29,6 +29,7 @@ type config struct {
 	sick      int    // lanes that may become unhealthy
 	first     bool
 	flush     bool
+	source    bool          // items come one by one
 	item      time.Duration // what ranks say an item takes
 }
 
@@ -73,6 +74,7 @@ type system struct {
 	lost   uint64  // indices given up
 	sick   int
 	failed int64 // lowest failed so far
+	given  int64 // items that the source gave
 	ended  bool  // some context ended, or no lane was left
 }
 
@@ -89,7 +91,10 @@ func newSystem(c *config) *system {
 		s.ranks = append(s.ranks, rs)
 	}
 	q := s.ranks[c.root].q
-	q.Push(Range{0, int64(c.items)}, false, nil)
+	if q.open = c.source; !c.source {
+		s.given = int64(c.items)
+		q.Push(Range{0, s.given}, false, nil)
+	}
 	s.root = NewRoot(q, Options{Me: c.root, Size: len(c.lanes), Batch: c.batch, Lanes: slices.Max(c.lanes), FirstSeen: c.first})
 	return s
 }
@@ -156,7 +161,7 @@ func (s *system) key() []byte {
 		num(int64(p))
 	}
 	flag(r.aborted, r.noLanes, r.stopped, s.ended)
-	num(int64(s.sick), s.failed, int64(s.lost))
+	num(int64(s.sick), s.failed, int64(s.lost), s.given)
 	for i := range r.peers {
 		p := &r.peers[i]
 		load(p.load)
@@ -257,11 +262,32 @@ func (s *system) steps() []step {
 			add(fmt.Sprintf("rank %d: message arrives", r), func(s *system) error { return s.deliverDown(r) })
 		}
 	}
+	if q := s.ranks[s.c.root].q; q.Open() {
+		s.sourceSteps(add)
+	}
 	add("root: step", func(s *system) error { return s.stepRoot(false) })
 	if s.c.cut {
 		add("root: step, batches cut", func(s *system) error { return s.stepRoot(true) })
 	}
 	return out
+}
+
+// sourceSteps: the source gives its items one by one, and ends early if nobody
+// wants more.
+func (s *system) sourceSteps(add func(string, func(*system) error)) {
+	if s.given < int64(s.c.items) {
+		add("source gives an item", func(s *system) error {
+			s.ranks[s.c.root].q.Push(Range{s.given, s.given + 1}, false, nil)
+			s.given++
+			return nil
+		})
+	}
+	if s.given == int64(s.c.items) || s.root.Limit() != maxIndex {
+		add("source ends", func(s *system) error {
+			s.ranks[s.c.root].q.SetOpen(false)
+			return nil
+		})
+	}
 }
 
 func (s *system) laneSteps(r int, add func(string, func(*system) error)) {
@@ -417,7 +443,7 @@ func (s *system) stepRoot(cut bool) error {
 		s.root.OnAbort()
 	}
 	healthy, idle := rs.count()
-	effects := slices.Clone(s.root.Step(Local{Healthy: healthy, Idle: idle}))
+	effects := slices.Clone(s.root.Step(Local{Healthy: healthy, Idle: idle, Open: rs.q.Open()}))
 	if err := s.root.checkSums(); err != nil {
 		return err
 	}
@@ -629,6 +655,9 @@ func TestExplore(t *testing.T) {
 		{name: "cancel and failure", items: 3, lanes: []int{1, 1, 1}, cancel: []int{1}, fail: 0b010, batch: 2},
 		{name: "sick lanes", items: 3, lanes: []int{1, 1, 1}, sick: 2, batch: 2},
 		{name: "all lanes sick", items: 2, lanes: []int{1, 1, 1}, sick: 3, batch: 2},
+		{name: "source", items: 3, lanes: []int{1, 1, 1}, source: true, item: time.Microsecond},
+		{name: "source, failure", items: 3, lanes: []int{1, 1, 1}, source: true, fail: 0b110, batch: 2},
+		{name: "source, cancel, sick lanes", items: 2, lanes: []int{1, 1}, source: true, sick: 2, cancel: []int{1}},
 		{name: "sick lanes and failure, flushes", items: 3, lanes: []int{0, 1, 1}, sick: 2, fail: 0b110, flush: true, batch: 1},
 	} {
 		total += explore(t, &c)

@@ -106,7 +106,14 @@ func (q *Queue) insert(s *Segment) {
 	}
 }
 
+// insertByFirst puts s in its place among segments that no lane claims from. What
+// a source pushes one by one grows together, so that it can be claimed and
+// granted in runs.
 func insertByFirst(segs []*Segment, s *Segment) []*Segment {
+	if n := len(segs) - 1; n >= 0 && segs[n].End == s.First && !segs[n].Pinned && !s.Pinned && segs[n].Load == nil && s.Load == nil {
+		segs[n].End = s.End
+		return segs
+	}
 	i, _ := slices.BinarySearchFunc(segs, s, func(a, b *Segment) int {
 		switch {
 		case a.First < b.First:

@@ -27,7 +27,6 @@ type Relay struct {
 // grants to its group.
 func NewRelay(q *Queue, opts Options) *Relay {
 	q.SetOpen(true)
-	opts.relay = true
 	r := &Relay{q: q, up: NewWorker(q, 0, 0), down: NewRoot(q, opts), firstSeen: opts.FirstSeen}
 	r.up.group = true
 	return r

@@ -43,7 +43,6 @@ type Options struct {
 	Lanes     int   // largest number of lanes of any rank, until they tell
 	FirstSeen bool  // the first failure seen ends the call
 
-	relay bool // the queue's source is another root
 }
 
 // Root is the machine of the rank that holds the items. The Queue, which the
@@ -501,7 +500,7 @@ func (r *Root) notices() {
 // takeBack asks the rank with most in store for unstarted items when lanes are
 // idle and nothing is left to hand out.
 func (r *Root) takeBack(own Local) {
-	if r.aborted || own.Open && !r.opts.relay || r.candidates == 0 || r.waiting > 0 || r.q.Left() > 0 {
+	if r.aborted || r.candidates == 0 || r.waiting > 0 || r.q.Left() > 0 {
 		return // while one is waited for: its answer may be enough
 	}
 	idle := own.Idle + r.idle()
