@@ -198,3 +198,35 @@ func (s *system) describe() string {
 	}
 	return b.String()
 }
+
+// Indices that a rank gave back may go to the same rank again, and results may
+// then come in runs that cross the two grants.
+func TestBackToTheSameRank(t *testing.T) {
+	q := new(Queue)
+	q.Push(Range{0, 6}, false, nil)
+	r := NewRoot(q, Options{Me: 0, Size: 2, Batch: 6, Lanes: 1})
+	step := func(rep Report) []Effect {
+		t.Helper()
+		if err := r.OnReport(1, rep); err != nil {
+			t.Fatal(err)
+		}
+		return r.Step(Local{})
+	}
+	free := Load{Lanes: 1, Idle: 1}
+	step(Report{Want: 1, Load: free})
+	if e := step(Report{Want: 1, Load: free, Back: []Range{{2, 4}}}); len(e) != 1 || e[0].Range != (Range{2, 4}) || !e[0].Pinned {
+		t.Fatalf("%+v", e)
+	}
+	if err := r.OnFinished(1, Range{1, 6}); err != nil {
+		t.Fatal(err)
+	}
+	if err := r.OnFinished(1, Range{3, 4}); err == nil {
+		t.Error("a second result of an index was taken")
+	}
+	if err := r.OnFinished(1, Range{0, 1}); err != nil {
+		t.Fatal(err)
+	}
+	if e := step(Report{Load: free}); len(e) != 1 || e[0].Kind != Stop {
+		t.Fatalf("%+v", e)
+	}
+}
