@@ -1,7 +1,7 @@
 // Command farm measures the scheduler on synthetic items and prints one
 // number, for scripts/bench.sh:
 //
-//	farm null [-items N] [-batch B] [-coordinate]   items per second, items that do nothing
+//	farm null [-items N] [-batch B] [-depth D] [-coordinate]   items per second, items that do nothing
 //	farm handout [-items N] [-lanes L]              ns per item inside one process: wall time / items
 //	farm allocs [-items N] [-lanes L]               allocations per item inside one process, plus 1e-9
 //	farm work [-items N] [-spin K]                  items per second, items of K steps of arithmetic each
@@ -27,7 +27,7 @@ import (
 )
 
 type options struct {
-	items, batch, lanes, spin int
+	items, batch, depth, lanes, spin int
 	coordinate                bool
 }
 
@@ -36,6 +36,7 @@ func main() {
 	f := flag.NewFlagSet("farm", flag.ExitOnError)
 	f.IntVar(&o.items, "items", 100_000, "number of items")
 	f.IntVar(&o.batch, "batch", 0, "items per message; 0: automatic")
+	f.IntVar(&o.depth, "depth", 0, "batches in flight; 0: automatic")
 	f.IntVar(&o.lanes, "lanes", 1, "lanes per rank")
 	f.IntVar(&o.spin, "spin", 0, "steps of arithmetic per item")
 	f.BoolVar(&o.coordinate, "coordinate", false, "the root only coordinates")
@@ -91,7 +92,7 @@ func farm(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 		if !root {
 			items = nil
 		}
-		return hataori.Pmap(ctx, world, hataori.Options{Batch: o.batch, Lanes: n}, items, item)
+		return hataori.Pmap(ctx, world, hataori.Options{Batch: o.batch, Depth: o.depth, Lanes: n}, items, item)
 	}
 	items := indices(o.items)
 	if _, err := call(items[:min(len(items), 200)]); err != nil { // warm

@@ -15,7 +15,7 @@ const (
 func run(t *testing.T, cfg Config) *Result {
 	t.Helper()
 	if cfg.Costs == (Costs{}) {
-		cfg.Costs = Measured
+		cfg.Costs = Typical
 	}
 	r, err := Run(cfg)
 	if err != nil {

@@ -7,7 +7,7 @@ import (
 )
 
 // Costs is what things take, on the coordinators and between them. The zero
-// value of a field is taken as it is; start from [Measured].
+// value of a field is taken as it is; start from [Typical].
 type Costs struct {
 	Latency time.Duration // of a message between two ranks, without its ends
 	Receive time.Duration // coordinator's time for a message that comes in, and for what it decides then
@@ -19,13 +19,13 @@ type Costs struct {
 	Nap     time.Duration // what the operating system adds to a nap
 }
 
-// Measured are costs measured with the scheduler itself: two ranks on one node,
-// both MPIs, 8-byte items and results. One null item per message and one message
-// in flight took 4 to 6 µs, two latencies, two ends at either rank and a wake-up
-// of a lane; eight in flight 2.1 to 3.3 µs, which is the busier rank's two ends
-// alone. Handing an item to a lane takes 60 ns inside one process. A short sleep
-// is late by the timer slack of Linux, 50 µs.
-var Measured = Costs{
+// Typical are costs in the range of what two ranks on one node show under either
+// MPI with 8-byte items and results. One null item per message and one message in
+// flight takes 4 to 6 µs there: two latencies, two ends at either rank and a
+// wake-up of a lane; eight in flight 2.1 to 3.3 µs, which is the busier rank's two
+// ends alone. A short sleep is late by the timer slack of Linux, 50 µs. Item and
+// Claim are estimates.
+var Typical = Costs{
 	Latency: time.Microsecond,
 	Receive: 1500 * time.Nanosecond,
 	Send:    1500 * time.Nanosecond,

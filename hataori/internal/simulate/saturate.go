@@ -18,7 +18,7 @@ type Load struct {
 // budget of items allows, but no longer than length.
 func Saturate(ranks int, d, length time.Duration, batch int64, group, budget int) (*Load, error) {
 	per := max(min(int(length/d), budget/ranks), 20)
-	r, err := Run(Config{Ranks: Uniform(ranks, 1), Items: Constant(ranks*per, d), Batch: batch, Group: group, Costs: Measured})
+	r, err := Run(Config{Ranks: Uniform(ranks, 1), Items: Constant(ranks*per, d), Batch: batch, Group: group, Costs: Typical})
 	if err != nil {
 		return nil, err
 	}

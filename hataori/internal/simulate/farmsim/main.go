@@ -5,7 +5,7 @@
 //	farmsim root [-budget N]       how busy the root is, for items of 100 µs to 100 ms on up to 10,000 ranks
 //	farmsim saturation [-budget N] the number of ranks at which the root is busy all the time, one item per message
 //
-// The costs are those of simulate.Measured. The budget is the number of items of
+// The costs are those of simulate.Typical. The budget is the number of items of
 // one run; root takes some minutes with the default.
 package main
 
@@ -52,7 +52,7 @@ func balance(int) error {
 			{"1 ms and one of 3 s", simulate.WithOne(n, ms, n/2, 3000*ms)},
 		} {
 			ranks := simulate.Uniform(w.ranks, w.lanes)
-			r, err := simulate.Run(simulate.Config{Ranks: ranks, Items: c.items, Costs: simulate.Measured})
+			r, err := simulate.Run(simulate.Config{Ranks: ranks, Items: c.items, Costs: simulate.Typical})
 			if err != nil {
 				return err
 			}
