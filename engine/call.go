@@ -99,6 +99,68 @@ func ApplyInto(e Engine, op Op, dst, a, b *Tensor) error {
 	return f.into(e, op, dst, f.set(a, b))
 }
 
+// Eval runs op, of any number of inputs and outputs, into new compact tensors
+// that e owns.
+func Eval(e Execution, op Op, in ...*Tensor) ([]*Tensor, error) {
+	specs, err := specsOf(op, in)
+	if err != nil {
+		return nil, err
+	}
+	k, err := e.Bind(op, specs, nil)
+	if err != nil {
+		return nil, err
+	}
+	out := make([]*Tensor, k.NumOut())
+	for i := range out {
+		if out[i], err = e.Alloc(k.Out(i)); err != nil {
+			break
+		}
+	}
+	if err == nil {
+		err = e.Run(k, out, in)
+	}
+	if err != nil {
+		for _, t := range out {
+			if t != nil {
+				_ = e.Release(t) // ours, without views: cannot fail
+			}
+		}
+		return nil, err
+	}
+	return out, nil
+}
+
+// EvalInto runs op, of any number of inputs and outputs, into out.
+func EvalInto(e Engine, op Op, out []*Tensor, in ...*Tensor) error {
+	specs, err := specsOf(op, in)
+	if err != nil {
+		return err
+	}
+	outs := make([]Spec, len(out))
+	for i, t := range out {
+		if t == nil {
+			return &ArgError{Op: op.Name(), Operand: Output(i), Reason: "no tensor given"}
+		}
+		outs[i] = t.spec
+	}
+	k, err := e.Bind(op, specs, outs)
+	if err != nil {
+		return err
+	}
+	return e.Run(k, out, in)
+}
+
+func specsOf(op Op, in []*Tensor) ([]Spec, error) {
+	specs := make([]Spec, len(in))
+	for i, t := range in {
+		if t == nil {
+			return nil, &ArgError{Op: op.Name(), Operand: Input(i), Reason: "no tensor given"}
+		}
+		specs[i] = t.spec
+	}
+	return specs, nil
+}
+
 func (f *Frame) set(a, b *Tensor) int {
 	f.in[0], f.in[1] = a, b
 	if b == nil {

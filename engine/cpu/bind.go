@@ -57,6 +57,20 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 		bd.cumulative(false, op.Axis, o, a)
 	case engine.CumProd:
 		bd.cumulative(true, op.Axis, o, a)
+	case engine.Mover:
+		bd.moves(op)
+	case engine.Gather:
+		bd.gather(op.Axis, o, a, k.In(1))
+	case engine.TakeAlong:
+		bd.takeAlong(op.Axis, o, a, k.In(1))
+	case engine.Scatter:
+		bd.scatter(op, o, a, k.In(1), k.In(2))
+	case engine.Sort:
+		bd.sort(op.Axis, a.Shape.At(op.Axis), op.Descending, true, false)
+	case engine.ArgSort:
+		bd.sort(op.Axis, a.Shape.At(op.Axis), op.Descending, false, true)
+	case engine.TopK:
+		bd.sort(op.Axis, op.K, true, true, true)
 	default:
 		return nil, &engine.UnsupportedError{Op: op.Name(), Provider: "cpu"}
 	}

@@ -53,6 +53,11 @@ func Run(t *testing.T, open Make) {
 		{"Reduce", testReduce},
 		{"ReduceSpecials", testReduceSpecials},
 		{"Cumulative", testCumulative},
+		{"Movers", testMovers},
+		{"MoverRules", testMoverRules},
+		{"Indexing", testIndexing},
+		{"Sorting", testSorting},
+		{"Golden", testGolden},
 		{"BadSpecs", testBadSpecs},
 		{"BadArguments", testBadArguments},
 		{"Overlap", testOverlap},
@@ -98,6 +103,8 @@ var floats = []engine.DType{engine.Float32, engine.Float64, engine.Complex64, en
 // numeric are the types of which an engine must support elementwise
 // operations; it may refuse the integer ones with a typed error.
 var numeric = append([]engine.DType{engine.Int32, engine.Int64}, floats...)
+
+var realTypes = numeric[:4]
 
 var allTypes = append([]engine.DType{engine.Bool}, numeric...)
 

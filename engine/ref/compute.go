@@ -127,7 +127,10 @@ func each(extents []int, f func(index []int)) {
 
 func compute(op engine.Op, outs, in []*engine.Tensor) error {
 	o, a := arrayOf(outs[0]), arrayOf(in[0])
-	all := make([]array, len(in))
+	all, results := make([]array, len(in)), make([]array, len(outs))
+	for i, t := range outs {
+		results[i] = arrayOf(t)
+	}
 	for i, t := range in {
 		all[i] = arrayOf(t)
 	}
@@ -177,6 +180,12 @@ func compute(op engine.Op, outs, in []*engine.Tensor) error {
 		cumulative(op.Axis, o, a, value.add)
 	case engine.CumProd:
 		cumulative(op.Axis, o, a, value.mul)
+	case engine.Gather, engine.TakeAlong, engine.Scatter:
+		return indexing(op, o, all)
+	case engine.Sort, engine.ArgSort, engine.TopK:
+		sorting(op, results, a)
+	case engine.Mover:
+		structure(op, results, all)
 	default:
 		panic("ref: operation without a loop")
 	}

@@ -102,10 +102,41 @@ func unaryComplex(f engine.Unary, z complex128) value {
 	}
 	return value{z: map[engine.Unary]func(complex128) complex128{
 		engine.Exp: cmplx.Exp, engine.Log: cmplx.Log, engine.Sin: cmplx.Sin, engine.Cos: cmplx.Cos, engine.Tan: cmplx.Tan,
-		engine.Asin: cmplx.Asin, engine.Acos: cmplx.Acos, engine.Atan: cmplx.Atan,
+		engine.Asin: casin, engine.Acos: cacos, engine.Atan: catan,
 		engine.Sinh: cmplx.Sinh, engine.Cosh: cmplx.Cosh, engine.Tanh: cmplx.Tanh, engine.Sqrt: cmplx.Sqrt,
 	}[f](z)}
 }
+
+// casin, cacos and catan keep the relative accuracy of both parts, after W.
+// Kahan, Branch cuts for complex elementary functions; those of package
+// math/cmplx take logarithms of numbers near 1.
+func casin(z complex128) complex128 {
+	if large(z) {
+		return cmplx.Asin(z)
+	}
+	a, b := cmplx.Sqrt(1-z), cmplx.Sqrt(1+z)
+	return complex(math.Atan2(real(z), real(a*b)), math.Asinh(real(a)*imag(b)-imag(a)*real(b)))
+}
+
+func cacos(z complex128) complex128 {
+	if large(z) {
+		return cmplx.Acos(z)
+	}
+	a, b := cmplx.Sqrt(1-z), cmplx.Sqrt(1+z)
+	return complex(2*math.Atan2(real(a), real(b)), math.Asinh(real(b)*imag(a)-imag(b)*real(a)))
+}
+
+func catan(z complex128) complex128 {
+	x, y := real(z), imag(z)
+	a := math.Abs(y)
+	if large(z) || x == 0 {
+		return cmplx.Atan(z)
+	}
+	return complex(math.Atan2(2*x, (1-y)*(1+y)-x*x)/2, math.Copysign(math.Log1p(4*a/((1-a)*(1-a)+x*x))/4, y))
+}
+
+// large says that squares may overflow, or that z is not finite.
+func large(z complex128) bool { return !(math.Abs(real(z)) < 1e100 && math.Abs(imag(z)) < 1e100) }
 
 // binary is f(x, y) for values of dtype d.
 func binary(f engine.Binary, d engine.DType, x, y value) value {

@@ -1,0 +1,151 @@
+package native
+
+import (
+	"unsafe"
+
+	"github.com/hataori/hataori-go/engine"
+)
+
+// IndexPlan moves or adds elements to or from positions that an index tensor
+// names. It is immutable.
+type IndexPlan struct {
+	size    int
+	loops   []axis // over indices, row-major; operands: to, from, index
+	items   int
+	rest    []axis // over the elements of one index
+	operand int    // which of to and from the index displaces
+	step    int    // by how much per position, in bytes
+	long    bool   // int64 indices
+	add     row    // nil: elements are copied
+	ordered int    // loops that may be shared out: items is their product
+}
+
+// Axes of an index plan: their extents and strides in elements of the
+// destination, the source, and the index tensor.
+type Axes struct{ Extents, To, From, Index []int }
+
+// NewGather plans to[i…, r…] = from[i…, r…] displaced by step elements times
+// index[i…], over the axes i of loops and r of rest. Indices are in range.
+func NewGather(d, index engine.DType, step int, loops, rest Axes) *IndexPlan {
+	p := newIndex(d, index, step, loops, rest)
+	p.operand = 1
+	p.items = extent(p.loops)
+	p.ordered = len(p.loops)
+	return p
+}
+
+// NewScatter plans to[i…, r…], displaced, = or += from[i…, r…], in row-major
+// order of the loops from the shared-th on; the ones before may be shared out.
+func NewScatter(d, index engine.DType, add bool, step, shared int, loops, rest Axes) *IndexPlan {
+	p := newIndex(d, index, step, loops, rest)
+	p.items, p.ordered = extent(p.loops[:shared]), shared
+	if extent(p.loops) == 0 {
+		p.items = 0
+	}
+	if add {
+		p.add = rows(d).add
+	}
+	return p
+}
+
+func newIndex(d, index engine.DType, step int, loops, rest Axes) *IndexPlan {
+	p := &IndexPlan{size: d.Size(), step: step * d.Size(), long: index == engine.Int64}
+	for i, n := range loops.Extents {
+		p.loops = append(p.loops, axis{n: n, step: [maxOperands]int{loops.To[i] * p.size, loops.From[i] * p.size, loops.Index[i] * index.Size()}})
+	}
+	for i, n := range rest.Extents {
+		if n != 1 {
+			p.rest = append(p.rest, axis{n: n, step: [maxOperands]int{rest.To[i] * p.size, rest.From[i] * p.size}})
+		}
+	}
+	joined := nest{axes: p.rest}
+	joined.merge()
+	p.rest = joined.axes
+	if extent(p.rest) == 0 {
+		p.loops = []axis{{n: 0}}
+	}
+	return p
+}
+
+// Items is the number of pieces that the work can be cut into.
+func (p *IndexPlan) Items() int { return p.items }
+
+// Run computes items lo ≤ i < hi. The pointers are to the elements (0, 0, …).
+func (p *IndexPlan) Run(to, from, index unsafe.Pointer, lo, hi int) {
+	if lo >= hi {
+		return
+	}
+	each := extent(p.loops[p.ordered:])
+	var o odometer
+	o.seek(p.loops, [maxOperands]int{}, lo*each)
+	for i := lo * each; i < hi*each; i++ {
+		at := unsafe.Add(index, o.pos[2])
+		var k int
+		if p.long {
+			k = int(*(*int64)(at))
+		} else {
+			k = int(*(*int32)(at))
+		}
+		x, y := unsafe.Add(to, o.pos[0]), unsafe.Add(from, o.pos[1])
+		if p.operand == 1 {
+			y = unsafe.Add(y, k*p.step)
+		} else {
+			x = unsafe.Add(x, k*p.step)
+		}
+		p.move(x, y)
+		o.next()
+	}
+}
+
+// move copies or adds the elements of one index.
+func (p *IndexPlan) move(to, from unsafe.Pointer) {
+	switch n := len(p.rest); n {
+	case 0:
+		p.run(to, from, axis{n: 1, step: [maxOperands]int{p.size, p.size}})
+	case 1:
+		p.run(to, from, p.rest[0])
+	default:
+		var o odometer
+		o.seek(p.rest[:n-1], [maxOperands]int{}, 0)
+		for range extent(p.rest[:n-1]) {
+			p.run(unsafe.Add(to, o.pos[0]), unsafe.Add(from, o.pos[1]), p.rest[n-1])
+			o.next()
+		}
+	}
+}
+
+func (p *IndexPlan) run(to, from unsafe.Pointer, a axis) {
+	packed := a.step[0] == p.size && a.step[1] == p.size
+	switch {
+	case p.add != nil && packed:
+		p.add(to, to, from, a.n, nil)
+	case p.add != nil:
+		for i := range a.n {
+			x := unsafe.Add(to, i*a.step[0])
+			p.add(x, x, unsafe.Add(from, i*a.step[1]), 1, nil)
+		}
+	case packed && a.n > 1:
+		copy(unsafe.Slice((*byte)(to), a.n*p.size), unsafe.Slice((*byte)(from), a.n*p.size))
+	default:
+		copySteps(to, from, a, p.size)
+	}
+}
+
+func copySteps(to, from unsafe.Pointer, a axis, size int) {
+	switch size {
+	case 1:
+		copyStepCells[uint8](to, from, a)
+	case 4:
+		copyStepCells[uint32](to, from, a)
+	case 8:
+		copyStepCells[uint64](to, from, a)
+	default:
+		copyStepCells[[2]uint64](to, from, a)
+	}
+}
+
+func copyStepCells[T cell](to, from unsafe.Pointer, a axis) {
+	for i := range a.n {
+		*(*T)(unsafe.Add(to, i*a.step[0])) = *(*T)(unsafe.Add(from, i*a.step[1]))
+	}
+}
