@@ -28,7 +28,7 @@ import (
 
 type options struct {
 	items, batch, depth, lanes, spin int
-	coordinate                bool
+	coordinate                       bool
 }
 
 func main() {
