@@ -66,6 +66,7 @@ type laneState struct {
 	hold hold // claimed, but not begun
 
 	items, busy, longest atomic.Int64 // published now and then
+	retries, overdue     atomic.Int64
 	bytes                atomic.Int64 // length of out.Buf
 
 	outMu sync.Mutex
@@ -340,7 +341,7 @@ func (c *crew) stats() []LaneStats {
 	for k := range all {
 		l := &c.lanes[k]
 		all[k] = LaneStats{Rank: c.rank, Lane: l.number, Items: int(l.items.Load()),
-			Busy: time.Duration(l.busy.Load()), Longest: time.Duration(l.longest.Load())}
+			Busy: time.Duration(l.busy.Load()), Longest: time.Duration(l.longest.Load()), Retries: int(l.retries.Load()), Overdue: int(l.overdue.Load())}
 	}
 	return all
 }

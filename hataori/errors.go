@@ -35,6 +35,9 @@ var (
 	// can take one.
 	ErrNoHealthyLane = errors.New("hataori: items are left and no lane is healthy")
 
+	// ErrItemTimeout: an item failed because Options.ItemTimeout ended it.
+	ErrItemTimeout = errors.New("hataori: deadline of an item")
+
 	// ErrSource: the source of a stream failed.
 	ErrSource = errors.New("hataori: source failed")
 

@@ -36,13 +36,14 @@ func (s sliceSink[U]) put(i int64, v *U) { s[i] = *v }
 // items into results, and both into bytes where they cross ranks.
 type job[L, T, U any] struct {
 	*crew
-	ex  lanes.Executor[L]
-	f   func(ctx context.Context, lane L, item T) (U, error)
-	src source[T] // nil where items come encoded
-	dst sink[U]   // nil where results leave encoded
-	in  *typed[T] // nil in local calls
-	out *typed[U] // nil in local calls
-	rt  bool      // encode and decode although nothing crosses
+	ex   lanes.Executor[L]
+	f    func(ctx context.Context, lane L, item T) (U, error)
+	src  source[T] // nil where items come encoded
+	dst  sink[U]   // nil where results leave encoded
+	in   *typed[T] // nil in local calls
+	out  *typed[U] // nil in local calls
+	opts *Options
+	rt   bool // encode and decode although nothing crosses
 }
 
 // lane is one lane's life in the call.
@@ -171,8 +172,7 @@ func (l *lane[L, T, U]) evaluate(seg *farm.Segment, i int64) (failure *fault) {
 		}
 	}
 	l.phase = KindError
-	var err error
-	*l.val, err = l.f(l.st.ctx, l.res, *item)
+	err := l.call(*item)
 	if err != nil {
 		done = true
 		return &fault{kind: KindError, err: err, message: err.Error()}

@@ -52,7 +52,7 @@ func MapLanes[L, T, U any](ctx context.Context, ex lanes.Executor[L], items []T,
 	}
 	results := make([]U, len(items))
 	var opts Options
-	j := &job[L, T, U]{crew: newCrew(ctx, ex.Lanes(), true, &opts), ex: ex, f: f,
+	j := &job[L, T, U]{crew: newCrew(ctx, ex.Lanes(), true, &opts), opts: &opts, ex: ex, f: f,
 		src: sliceSource[T](items), dst: sliceSink[U](results)}
 	fail, err := j.runLocal(int64(len(items)))
 	switch {

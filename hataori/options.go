@@ -24,7 +24,7 @@ type Codec interface {
 }
 
 // Options of a collective call. The zero value is the default. Root, Batch,
-// Depth, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks;
+// Depth, Retries, ItemTimeout, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks;
 // the rest is each rank's own.
 type Options struct {
 	// Root is the rank that holds the items and gets the results. Default: 0.
@@ -62,6 +62,18 @@ type Options struct {
 	// ErrorCodec carries the errors of items. nil: they cross as text, but for
 	// a few of the standard library.
 	ErrorCodec ErrorCodec
+
+	// Retries is how often an item may be evaluated again whose error says that
+	// this may help, see [Retryable]. It is evaluated at once, by the same lane,
+	// which counts it in LaneStats.Retries; the error that stays is the last one.
+	Retries int
+
+	// ItemTimeout ends the context of each evaluation of an item after that
+	// time. If f then returns that context's error the item fails with
+	// [ErrItemTimeout]; a result is taken although it is late. An item that goes
+	// on for a second more is told to Logger, and counted in LaneStats.Overdue.
+	// 0: none.
+	ItemTimeout time.Duration
 
 	// FirstSeen ends the call at the first failure seen, whatever its index,
 	// instead of waiting for items of lower index. Which error is returned
@@ -119,6 +131,8 @@ type LaneStats struct {
 	Items   int           // items evaluated
 	Busy    time.Duration // time with an item, codec included
 	Longest time.Duration // longest item; items of a few µs are not timed one by one
+	Retries int           // evaluations beyond the first of an item
+	Overdue int           // evaluations that went on long after Options.ItemTimeout
 }
 
 // Utilization is the share of the lanes' time spent with items: Σ Busy divided
@@ -142,13 +156,18 @@ func (o *Options) check() error {
 	for _, f := range []struct {
 		name  string
 		value int
-	}{{"Batch", o.Batch}, {"Depth", o.Depth}, {"MaxBytes", o.MaxBytes}, {"Window", o.Window}} {
+	}{{"Batch", o.Batch}, {"Depth", o.Depth}, {"MaxBytes", o.MaxBytes}, {"Window", o.Window}, {"Retries", o.Retries}} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("option %s is %d, must not be negative", f.name, f.value))
 		}
 	}
-	if o.PreflightTimeout < 0 {
-		errs = append(errs, fmt.Errorf("option PreflightTimeout is %v, must not be negative", o.PreflightTimeout))
+	for _, f := range []struct {
+		name  string
+		value time.Duration
+	}{{"PreflightTimeout", o.PreflightTimeout}, {"ItemTimeout", o.ItemTimeout}} {
+		if f.value < 0 {
+			errs = append(errs, fmt.Errorf("option %s is %v, must not be negative", f.name, f.value))
+		}
 	}
 	return errors.Join(errs...)
 }

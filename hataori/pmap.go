@@ -146,8 +146,8 @@ func (p *pmap[L, T, U]) terms(items []T) terms {
 		{"codec", codec},
 		{"Options.Root", fmt.Sprint(o.Root)},
 		{"Options.Batch", fmt.Sprint(o.Batch)},
-		{"options", fmt.Sprintf("Depth %d, FirstSeen %v, RoundTrip %v, MaxBytes %d, ErrorCodec %T",
-			o.Depth, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.ErrorCodec)},
+		{"options", fmt.Sprintf("Depth %d, FirstSeen %v, RoundTrip %v, MaxBytes %d, Retries %d, ItemTimeout %v, ErrorCodec %T",
+			o.Depth, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.Retries, o.ItemTimeout, o.ErrorCodec)},
 	}
 	return t
 }
@@ -197,7 +197,7 @@ func (p *pmap[L, T, U]) newJob(owner bool) *job[L, T, U] {
 	if !p.w.comm.AnyThread() {
 		ctx = context.WithValue(ctx, inItem{}, true)
 	}
-	j := &job[L, T, U]{crew: newCrew(ctx, n, owner, p.opts), ex: p.ex, f: p.f, in: p.in, out: p.out, rt: p.opts.RoundTrip && p.w.size == 1}
+	j := &job[L, T, U]{crew: newCrew(ctx, n, owner, p.opts), opts: p.opts, ex: p.ex, f: p.f, in: p.in, out: p.out, rt: p.opts.RoundTrip && p.w.size == 1}
 	j.rank, j.host = p.w.rank, p.w.host
 	return j
 }

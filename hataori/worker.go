@@ -180,13 +180,15 @@ func (l *workerLoop) drain() (n int64) {
 	return n
 }
 
-const laneStatsSize = 3 * 8
+const laneStatsSize = 5 * 8
 
 func appendLaneStats(b []byte, ls []LaneStats) []byte {
 	for _, l := range ls {
 		b = binary.LittleEndian.AppendUint64(b, uint64(l.Items))
 		b = binary.LittleEndian.AppendUint64(b, uint64(l.Busy))
 		b = binary.LittleEndian.AppendUint64(b, uint64(l.Longest))
+		b = binary.LittleEndian.AppendUint64(b, uint64(l.Retries))
+		b = binary.LittleEndian.AppendUint64(b, uint64(l.Overdue))
 	}
 	return b
 }
@@ -198,7 +200,8 @@ func parseLaneStats(b []byte, rank int) ([]LaneStats, error) {
 	ls := make([]LaneStats, len(b)/laneStatsSize)
 	for k := range ls {
 		ls[k] = LaneStats{Rank: rank, Lane: lanes.Lane(k), Items: int(binary.LittleEndian.Uint64(b)),
-			Busy: time.Duration(binary.LittleEndian.Uint64(b[8:])), Longest: time.Duration(binary.LittleEndian.Uint64(b[16:]))}
+			Busy: time.Duration(binary.LittleEndian.Uint64(b[8:])), Longest: time.Duration(binary.LittleEndian.Uint64(b[16:])),
+			Retries: int(binary.LittleEndian.Uint64(b[24:])), Overdue: int(binary.LittleEndian.Uint64(b[32:]))}
 		b = b[laneStatsSize:]
 	}
 	return ls, nil
