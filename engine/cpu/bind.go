@@ -16,7 +16,11 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 		return k, k.bindHost(h)
 	}
 	bd := binder{e: e, k: k, width: e.pool.width, next: k.NumIn() + k.NumOut()}
-	a, o := k.In(0), k.Out(0)
+	o := k.Out(0)
+	var a engine.Spec
+	if k.NumIn() > 0 {
+		a = k.In(0)
+	}
 	ext := o.Shape.Ints()
 	switch op := op.(type) {
 	case engine.Copy:
@@ -57,6 +61,12 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 		bd.cumulative(false, op.Axis, o, a)
 	case engine.CumProd:
 		bd.cumulative(true, op.Axis, o, a)
+	case engine.Fill:
+		bd.fill(op, o)
+	case engine.Iota:
+		bd.iota(op, o)
+	case engine.Random:
+		bd.random(op, o)
 	case engine.Mover:
 		bd.moves(op)
 	case engine.Gather:

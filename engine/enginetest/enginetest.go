@@ -58,6 +58,8 @@ func Run(t *testing.T, open Make) {
 		{"Indexing", testIndexing},
 		{"Sorting", testSorting},
 		{"Golden", testGolden},
+		{"Create", testCreate},
+		{"Random", testRandom},
 		{"BadSpecs", testBadSpecs},
 		{"BadArguments", testBadArguments},
 		{"Overlap", testOverlap},

@@ -126,7 +126,12 @@ func each(extents []int, f func(index []int)) {
 }
 
 func compute(op engine.Op, outs, in []*engine.Tensor) error {
-	o, a := arrayOf(outs[0]), arrayOf(in[0])
+	o := arrayOf(outs[0])
+	if len(in) == 0 {
+		create(op, o)
+		return nil
+	}
+	a := arrayOf(in[0])
 	all, results := make([]array, len(in)), make([]array, len(outs))
 	for i, t := range outs {
 		results[i] = arrayOf(t)

@@ -76,7 +76,8 @@ func (e *Engine) Bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 		engine.Scale, engine.Conj, engine.ReduceSum, engine.DotGeneral,
 		engine.Unary, engine.Binary, engine.Ternary, engine.Cast, engine.Convert,
 		engine.Reduce, engine.CumSum, engine.CumProd,
-		engine.Gather, engine.TakeAlong, engine.Scatter, engine.Sort, engine.ArgSort, engine.TopK, engine.Mover:
+		engine.Gather, engine.TakeAlong, engine.Scatter, engine.Sort, engine.ArgSort, engine.TopK, engine.Mover,
+		engine.Fill, engine.Iota, engine.Random:
 		return k, nil
 	}
 	return nil, &engine.UnsupportedError{Op: op.Name(), Provider: "ref"}
