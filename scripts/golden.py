@@ -86,6 +86,9 @@ with np.errstate(all="ignore"):
         r = f(a.astype(ext), b.astype(ext)) if name in ("Atan2", "LogAddExp") else f(a, b)
         case(name, [a, b], [r if r.dtype == bool else r.astype(np.float64)])
     p, q = np.concatenate([rng.uniform(0, 20, 30), a[-7:]]), np.concatenate([rng.uniform(-30, 30, 30), b[-7:]])
+    zr = z[::-1] / 2
+    case("Pow", [z, zr], [np.exp(zr.astype(np.clongdouble) * np.log(z.astype(np.clongdouble))).astype(np.complex128)])
+    case("Div", [z, zr], [(z.astype(np.clongdouble) / zr.astype(np.clongdouble)).astype(np.complex128)])
     case("Pow", [p, q], [np.power(p.astype(ext), q.astype(ext)).astype(np.float64)])
     for name, f in {"Neg": np.negative, "Abs": np.abs, "Sign": np.sign, "IsNaN": np.isnan, "IsFinite": np.isfinite}.items():
         case(name, [a], [f(a)])

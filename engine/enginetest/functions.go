@@ -10,8 +10,8 @@ import (
 )
 
 // Ulps is how far, in units in the last place of the result, elementary
-// functions may be from the true value; of complex results, in units of the
-// modulus. PowUlps is that of Pow, which multiplies. Arithmetic is exact to half
+// functions may be from the true value; of complex results twice that, in
+// units of the modulus. PowUlps is that of Pow, which multiplies. Arithmetic is exact to half
 // a unit.
 const (
 	Ulps    = 4
@@ -187,6 +187,9 @@ func (r *rig) near(what string, d engine.DType, ulps float64, got, want []comple
 	r.Helper()
 	if len(got) != len(want) {
 		r.Fatalf("%s: %d elements, want %d", what, len(got), len(want))
+	}
+	if d.IsComplex() {
+		ulps *= 2
 	}
 	for i := range got {
 		if e := distance(d, got[i], want[i]); !(e <= ulps) {

@@ -106,13 +106,12 @@ func functionAccuracy(op engine.Op) string {
 	case engine.Sub:
 		return "½ ulp"
 	case engine.Sqrt, engine.Div:
-		return fmt.Sprintf("½ ulp real, %d ulp complex", Ulps)
+		return fmt.Sprintf("½ ulp real, %d ulp complex", 2*Ulps)
 	case engine.Abs, engine.Sign:
-		return fmt.Sprintf("exact real, %d ulp complex", Ulps)
+		return fmt.Sprintf("exact real, %d ulp complex", 2*Ulps)
 	}
-	switch {
-	case tolerance(op) > 0:
-		return fmt.Sprintf("%g ulp", tolerance(op))
+	if t := tolerance(op); t > 0 {
+		return fmt.Sprintf("%g ulp, complex %g", t, 2*t)
 	}
 	return "exact"
 }

@@ -72,7 +72,7 @@ func unaryReal(f engine.Unary, x float64) value {
 	}
 	return real64(map[engine.Unary]func(float64) float64{
 		engine.Exp: math.Exp, engine.Log: math.Log, engine.Expm1: math.Expm1, engine.Log1p: math.Log1p,
-		engine.Sin: math.Sin, engine.Cos: math.Cos, engine.Tan: math.Tan, engine.Atan: math.Atan,
+		engine.Sin: math.Sin, engine.Cos: math.Cos, engine.Tan: tan, engine.Atan: math.Atan,
 		engine.Sinh: math.Sinh, engine.Cosh: math.Cosh, engine.Tanh: math.Tanh, engine.Sqrt: math.Sqrt, engine.Erf: math.Erf,
 	}[f](x))
 }
@@ -101,9 +101,9 @@ func unaryComplex(f engine.Unary, z complex128) value {
 		return value{z: 1 / cmplx.Sqrt(z)}
 	}
 	return value{z: map[engine.Unary]func(complex128) complex128{
-		engine.Exp: cmplx.Exp, engine.Log: cmplx.Log, engine.Sin: cmplx.Sin, engine.Cos: cmplx.Cos, engine.Tan: cmplx.Tan,
+		engine.Exp: cmplx.Exp, engine.Log: clog, engine.Sin: cmplx.Sin, engine.Cos: cmplx.Cos, engine.Tan: ctan,
 		engine.Asin: casin, engine.Acos: cacos, engine.Atan: catan,
-		engine.Sinh: cmplx.Sinh, engine.Cosh: cmplx.Cosh, engine.Tanh: cmplx.Tanh, engine.Sqrt: cmplx.Sqrt,
+		engine.Sinh: cmplx.Sinh, engine.Cosh: cmplx.Cosh, engine.Tanh: ctanh, engine.Sqrt: cmplx.Sqrt,
 	}[f](z)}
 }
 
@@ -133,6 +133,45 @@ func catan(z complex128) complex128 {
 		return cmplx.Atan(z)
 	}
 	return complex(math.Atan2(2*x, (1-y)*(1+y)-x*x)/2, math.Copysign(math.Log1p(4*a/((1-a)*(1-a)+x*x))/4, y))
+}
+
+// tan divides, because math.Tan drops terms near multiples of π.
+func tan(x float64) float64 {
+	if x == 0 {
+		return x
+	}
+	sin, cos := math.Sincos(x)
+	return sin / cos
+}
+
+// ctanh and ctan are Kahan's, which keep both parts where those of package
+// math/cmplx cancel.
+func ctanh(z complex128) complex128 {
+	x, y := real(z), imag(z)
+	if !(math.Abs(x) < 20) || math.IsInf(y, 0) || math.IsNaN(y) || y == 0 {
+		return cmplx.Tanh(z)
+	}
+	t, s := tan(y), math.Sinh(x)
+	beta, rho := 1+t*t, math.Sqrt(1+s*s)
+	d := 1 + beta*s*s
+	return complex(beta*rho*s/d, t/d)
+}
+
+func ctan(z complex128) complex128 {
+	w := ctanh(complex(-imag(z), real(z)))
+	return complex(imag(w), -real(w))
+}
+
+// clog takes the logarithm of a modulus near 1 by what it differs from 1.
+func clog(z complex128) complex128 {
+	x, y := math.Abs(real(z)), math.Abs(imag(z))
+	if x < y {
+		x, y = y, x
+	}
+	if !(x > 0.5 && x < 2) {
+		return cmplx.Log(z)
+	}
+	return complex(math.Log1p((x-1)*(x+1)+y*y)/2, math.Atan2(imag(z), real(z)))
 }
 
 // large says that squares may overflow, or that z is not finite.
