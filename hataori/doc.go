@@ -49,7 +49,8 @@
 //     [Options].Retries says otherwise for errors that ask for it.
 //  3. If items fail, the error is that of the lowest failing index, whatever the
 //     timing. Items of higher index may be cancelled or never run; items of lower
-//     index always run. [Options].FirstSeen gives this up.
+//     index always run. [Options].FirstSeen gives this up; with
+//     [Options].Collect all items run, and all failures are told.
 //  4. Every rank returns with an equal error, and the world can be used again.
 //  5. A panic or Goexit in f is a failure of its item.
 //  6. So is an item or result that the codec refuses. An item that only the root

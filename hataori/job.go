@@ -43,7 +43,11 @@ type job[L, T, U any] struct {
 	in   *typed[T] // nil in local calls
 	out  *typed[U] // nil in local calls
 	opts *Options
-	rt   bool // encode and decode although nothing crosses
+
+	// absorb makes a result of the failure of an item; nil: items may fail.
+	absorb func(f *fault) U
+
+	rt bool // encode and decode although nothing crosses
 }
 
 // lane is one lane's life in the call.
@@ -139,13 +143,27 @@ func (l *lane[L, T, U]) failed(f *fault) {
 		l.st.out.Undo()
 		l.st.outMu.Unlock()
 	}
-	if gaveUp {
+	f.index, f.lane = l.index, l.st.number
+	switch {
+	case gaveUp:
 		l.drop(l.index)
-	} else {
-		f.index, f.lane = l.index, l.st.number
+	case l.absorb != nil:
+		l.settleFor(f)
+	default:
 		l.fail(f)
 	}
 	l.end(l.st, l.index)
+}
+
+// settleFor puts out a failure in the place of the result.
+func (l *lane[L, T, U]) settleFor(f *fault) {
+	l.sign(f).class = classItem
+	*l.val = l.absorb(f)
+	if l.dst != nil {
+		l.dst.put(l.index, l.val)
+	} else if err := l.send(l.index, l.val); err != nil {
+		l.fail(&fault{index: l.index, lane: l.st.number, kind: KindEncode, err: err, message: "error: " + err.Error()})
+	}
 }
 
 // evaluate brings one item through decoding, the function and encoding.

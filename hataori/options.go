@@ -24,7 +24,7 @@ type Codec interface {
 }
 
 // Options of a collective call. The zero value is the default. Root, Batch,
-// Depth, Retries, ItemTimeout, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks;
+// Depth, Collect, Retries, ItemTimeout, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks;
 // the rest is each rank's own.
 type Options struct {
 	// Root is the rank that holds the items and gets the results. Default: 0.
@@ -62,6 +62,10 @@ type Options struct {
 	// ErrorCodec carries the errors of items. nil: they cross as text, but for
 	// a few of the standard library.
 	ErrorCodec ErrorCodec
+
+	// Collect evaluates every item of [PmapLanes] or [Pmap] whatever fails.
+	// The results come with an [*ItemErrors], if items failed; theirs are zero.
+	Collect bool
 
 	// Retries is how often an item may be evaluated again whose error says that
 	// this may help, see [Retryable]. It is evaluated at once, by the same lane,
@@ -168,6 +172,9 @@ func (o *Options) check() error {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("option %s is %v, must not be negative", f.name, f.value))
 		}
+	}
+	if o.Collect && o.FirstSeen {
+		errs = append(errs, errors.New("options Collect and FirstSeen contradict each other"))
 	}
 	return errors.Join(errs...)
 }

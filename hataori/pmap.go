@@ -41,7 +41,8 @@ func Pmap[T, U any](ctx context.Context, w *World, opts Options, items []T, f fu
 //  2. [*PreflightError]: the call was refused before any item ran
 //  3. [*CancelError]: a context ended on some rank
 //  4. [*RankError]: a rank's lanes could not run, or no healthy lane was left
-//  5. [*ItemError]: items failed; that of the lowest index
+//  5. [*ItemError]: items failed; that of the lowest index. With
+//     Options.Collect: [*ItemErrors], beside the results of the others
 //
 // But for the first the world can be used again at once. ErrWorldBusy, ErrNested
 // and ErrClosed are this rank's own and returned at once.
@@ -51,6 +52,9 @@ func Pmap[T, U any](ctx context.Context, w *World, opts Options, items []T, f fu
 // item's memory if the codec is the caller's and aliases it. A panic or Goexit
 // in f fails the item.
 func PmapLanes[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], opts Options, items []T, f func(ctx context.Context, lane L, item T) (U, error)) ([]U, error) {
+	if opts.Collect {
+		return collect(ctx, w, ex, opts, items, f)
+	}
 	if err := w.begin(ctx); err != nil {
 		return nil, err
 	}
@@ -68,7 +72,7 @@ func PmapLanes[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L],
 	if w.rank == opts.Root {
 		results = make([]U, len(items))
 	}
-	own, item, err := p.work(ag, items, results)
+	own, item, err := p.work(ag, items, sliceSink[U](results))
 	if err == nil {
 		err = p.settle(own, item)
 	}
@@ -97,6 +101,11 @@ type pmap[L, T, U any] struct {
 	f   func(ctx context.Context, lane L, item T) (U, error)
 	in  *typed[T]
 	out *typed[U]
+
+	// Of calls whose results are not what f gives, else nil.
+	types  string
+	codecs func() (*typed[T], error, *typed[U], error)
+	absorb func(f *fault) U
 }
 
 // terms checks what this rank brings and says it to the preflight.
@@ -116,8 +125,14 @@ func (p *pmap[L, T, U]) terms(items []T) terms {
 			ready = lanes.ErrNoLanes
 		}
 	}
-	p.in, inErr = codecFor[T](o)
-	p.out, outErr = codecFor[U](o)
+	types := typeName[T]() + " → " + typeName[U]()
+	if p.codecs != nil {
+		types = p.types
+		p.in, inErr, p.out, outErr = p.codecs()
+	} else {
+		p.in, inErr = codecFor[T](o)
+		p.out, outErr = codecFor[U](o)
+	}
 	bad := o.check()
 	switch {
 	case bad != nil:
@@ -142,12 +157,12 @@ func (p *pmap[L, T, U]) terms(items []T) terms {
 		codec = p.in.Name + " → " + p.out.Name
 	}
 	t.fields = []field{
-		{"types", typeName[T]() + " → " + typeName[U]()},
+		{"types", types},
 		{"codec", codec},
 		{"Options.Root", fmt.Sprint(o.Root)},
 		{"Options.Batch", fmt.Sprint(o.Batch)},
-		{"options", fmt.Sprintf("Depth %d, FirstSeen %v, RoundTrip %v, MaxBytes %d, Retries %d, ItemTimeout %v, ErrorCodec %T",
-			o.Depth, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.Retries, o.ItemTimeout, o.ErrorCodec)},
+		{"options", fmt.Sprintf("Depth %d, Collect %v, FirstSeen %v, RoundTrip %v, MaxBytes %d, Retries %d, ItemTimeout %v, ErrorCodec %T",
+			o.Depth, o.Collect, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.Retries, o.ItemTimeout, o.ErrorCodec)},
 	}
 	return t
 }
@@ -162,7 +177,7 @@ func typeName[T any]() string {
 
 // work does what the preflight agreed on and returns what ended it early: own
 // if it was this rank, and the lowest failure that it knows of.
-func (p *pmap[L, T, U]) work(ag agreed, items []T, results []U) (own, item *fault, err error) {
+func (p *pmap[L, T, U]) work(ag agreed, items []T, dst sink[U]) (own, item *fault, err error) {
 	root := p.w.rank == p.opts.Root
 	start := time.Now()
 	switch {
@@ -176,9 +191,9 @@ func (p *pmap[L, T, U]) work(ag agreed, items []T, results []U) (own, item *faul
 			own = p.object(ErrNoLanes, nil, "%d items, and the executor is nil on all ranks", ag.items)
 		}
 	case p.w.size == 1:
-		return p.alone(items, results)
+		return p.alone(items, dst)
 	case root:
-		return p.lead(ag, items, results, start)
+		return p.lead(ag, items, dst, start)
 	default:
 		return p.serve(start)
 	}
@@ -197,15 +212,15 @@ func (p *pmap[L, T, U]) newJob(owner bool) *job[L, T, U] {
 	if !p.w.comm.AnyThread() {
 		ctx = context.WithValue(ctx, inItem{}, true)
 	}
-	j := &job[L, T, U]{crew: newCrew(ctx, n, owner, p.opts), opts: p.opts, ex: p.ex, f: p.f, in: p.in, out: p.out, rt: p.opts.RoundTrip && p.w.size == 1}
+	j := &job[L, T, U]{crew: newCrew(ctx, n, owner, p.opts), opts: p.opts, absorb: p.absorb, ex: p.ex, f: p.f, in: p.in, out: p.out, rt: p.opts.RoundTrip && p.w.size == 1}
 	j.rank, j.host = p.w.rank, p.w.host
 	return j
 }
 
 // alone evaluates all items on a world of one.
-func (p *pmap[L, T, U]) alone(items []T, results []U) (own, item *fault, err error) {
+func (p *pmap[L, T, U]) alone(items []T, dst sink[U]) (own, item *fault, err error) {
 	j := p.newJob(true)
-	j.src, j.dst = sliceSource[T](items), sliceSink[U](results)
+	j.src, j.dst = sliceSource[T](items), dst
 	start := time.Now()
 	end, err := j.runLocal(int64(len(items)))
 	if err != nil {
@@ -232,9 +247,9 @@ func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordin
 }
 
 // lead is the part of the root.
-func (p *pmap[L, T, U]) lead(ag agreed, items []T, results []U, start time.Time) (own, item *fault, err error) {
+func (p *pmap[L, T, U]) lead(ag agreed, items []T, dst sink[U], start time.Time) (own, item *fault, err error) {
 	j := p.newJob(true)
-	j.src, j.dst = sliceSource[T](items), sliceSink[U](results)
+	j.src, j.dst = sliceSource[T](items), dst
 	j.q.Push(farm.Range{End: ag.items}, false, nil)
 	return p.coordinate(j, ag, start)
 }

@@ -158,6 +158,10 @@ func (s *stream[L, T, U]) streamTerms(source Source[T], sink Sink[U]) terms {
 	if t.objection != nil {
 		return t
 	}
+	if s.opts.Collect {
+		t.objection = s.object(ErrOptions, nil, "option Collect is for PmapLanes and Pmap; let f return errors as values")
+		return t
+	}
 	root := s.w.rank == s.opts.Root
 	for _, end := range []struct {
 		name  string

@@ -1,0 +1,170 @@
+package hataori
+
+import (
+	"context"
+	"encoding/binary"
+	"errors"
+	"fmt"
+	"runtime"
+	"testing"
+
+	"github.com/hataori/hataori-go/lanes"
+	"github.com/hataori/hataori-go/mpi/mpitest"
+)
+
+// Items fail in every way there is; all others have their results.
+func TestCollect(t *testing.T) {
+	codec := oddCodec{name: "odd", badIn: 11, badOut: 1012, undecodable: 1013, panicOnEncode: 14, panicOnDe: 1015}
+	kinds := map[int64]Kind{3: KindError, 7: KindPanic, 9: KindGoexit, 11: KindEncode, 12: KindEncode, 13: KindDecode, 14: KindEncode, 15: KindDecode}
+	for _, ranks := range []int{1, 3} {
+		for root := range ranks {
+			for _, rootLanes := range []int{0, 2} {
+				if ranks == 1 && rootLanes == 0 {
+					continue
+				}
+				t.Run(fmt.Sprintf("ranks=%d,root=%d,lanes=%d", ranks, root, rootLanes), func(t *testing.T) {
+					var a agreement
+					onRanks(t, ranks, mpitest.Options{Seed: 9}, func(w *World) error {
+						var items []int64
+						var ex lanes.Executor[lanes.Lane] = lanes.New(2)
+						if w.Rank() == root {
+							for i := range int64(40) {
+								items = append(items, i)
+							}
+							if rootLanes == 0 {
+								ex = nil
+							}
+						}
+						o := Options{Root: root, Collect: true, Codec: codec, ErrorCodec: Sentinels(errSpecial), Batch: 3, RoundTrip: ranks == 1}
+						got, err := PmapLanes(context.Background(), w, ex, o, items, func(_ context.Context, _ lanes.Lane, x int64) (int64, error) {
+							switch x {
+							case 3:
+								return 0, errSpecial
+							case 7:
+								panic("ouch")
+							case 9:
+								runtime.Goexit()
+							}
+							return 1000 + x, nil
+						})
+						a.add(w.Rank(), err)
+						if err := checkCollected(got, err, kinds, w.Rank() == root, ranks > 1 && rootLanes > 0); err != nil {
+							t.Errorf("rank %d: %v", w.Rank(), err)
+						}
+						return again(w)
+					})
+					a.check(t, ranks, errSpecial, ErrGoexit)
+				})
+			}
+		}
+	}
+}
+
+// checkCollected compares with kinds. Where the root's own lanes may have an item
+// that only fails when it crosses (some), it may be there instead.
+func checkCollected(got []int64, err error, kinds map[int64]Kind, root, some bool) error {
+	var e *ItemErrors
+	if !errors.As(err, &e) {
+		return fmt.Errorf("got %T %v", err, err)
+	}
+	if !some && e.Count != len(kinds) || len(e.Errors) != e.Count || root != (len(e.All) == e.Count) {
+		return fmt.Errorf("%d failures, %d told, %d at the root, want %d", e.Count, len(e.Errors), len(e.All), len(kinds))
+	}
+	failed := map[int64]bool{}
+	last := -1
+	for k, one := range e.Errors {
+		if one.Index <= last || kinds[int64(one.Index)] != one.Kind {
+			return fmt.Errorf("item %d: %v, kind %v", one.Index, one, one.Kind)
+		}
+		if root && e.All[k].Error() != one.Error() {
+			return fmt.Errorf("%v and %v", e.All[k], one)
+		}
+		last = one.Index
+		failed[int64(one.Index)] = true
+	}
+	if !failed[3] || !failed[7] || !failed[9] {
+		return fmt.Errorf("failures %v", failed)
+	}
+	if root != (len(got) == 40) {
+		return fmt.Errorf("%d results", len(got))
+	}
+	for i, v := range got {
+		if want := 1000 + int64(i); !failed[int64(i)] && v != want || failed[int64(i)] && v != 0 {
+			return fmt.Errorf("result %d is %d, failed: %v", i, v, failed[int64(i)])
+		}
+	}
+	return nil
+}
+
+func TestCollectManyAndNone(t *testing.T) {
+	for _, ranks := range []int{1, 3} {
+		for _, fail := range []bool{false, true} {
+			onRanks(t, ranks, mpitest.Options{}, func(w *World) error {
+				got, err := PmapLanes(context.Background(), w, lanes.New(2), Options{Collect: true}, count(w, 0, 5000), func(_ context.Context, _ lanes.Lane, x int) (int, error) {
+					if fail && x%2 == 1 {
+						return 0, fmt.Errorf("odd %d", x)
+					}
+					return x, nil
+				})
+				var e *ItemErrors
+				switch {
+				case !fail && err == nil && (w.Rank() > 0 || len(got) == 5000):
+					return nil
+				case !fail || !errors.As(err, &e) || e.Count != 2500 || len(e.Errors) != sharedErrors:
+					return fmt.Errorf("%d results, %v", len(got), err)
+				}
+				if w.Rank() == 0 && (len(e.All) != 2500 || e.All[2499].Index != 4999 || e.All[2499].Message != "odd 4999") {
+					return fmt.Errorf("%d failures", len(e.All))
+				}
+				return nil
+			})
+		}
+	}
+}
+
+func TestCollectIsCancelledAndRefused(t *testing.T) {
+	for _, ranks := range []int{1, 3} {
+		var cancelled, contradict, stream agreement
+		onRanks(t, ranks, mpitest.Options{}, func(w *World) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			_, err := PmapLanes(ctx, w, lanes.New(1), Options{Collect: true}, count(w, 0, 1000), func(ctx context.Context, _ lanes.Lane, x int) (int, error) {
+				if x == 0 {
+					cancel()
+				}
+				<-ctx.Done()
+				return 0, ctx.Err()
+			})
+			cancelled.add(w.Rank(), err)
+			_, err = PmapLanes(context.Background(), w, lanes.New(1), Options{Collect: true, FirstSeen: true}, count(w, 0, 10), same)
+			contradict.add(w.Rank(), err)
+			stream.add(w.Rank(), pmapStream(context.Background(), w, Options{Collect: true}, numbers(3), &book{}, square))
+			return again(w)
+		})
+		cancelled.check(t, ranks, context.Canceled)
+		contradict.check(t, ranks, ErrOptions)
+		stream.check(t, ranks, ErrOptions)
+	}
+}
+
+func FuzzItemErrors(f *testing.F) {
+	raw := (&fault{class: classItem, kind: KindError, message: "boom", err: errSpecial}).marshal(nil)
+	one := binary.AppendUvarint([]byte{1, 5}, uint64(len(raw)))
+	one = append(one, raw...)
+	f.Add([]byte{0})
+	f.Add(one)
+	f.Add(one[:len(one)-1])
+	f.Add([]byte{1})
+	f.Add([]byte{1, 5, 200, 1, 2, 3})
+	f.Fuzz(func(t *testing.T, msg []byte) {
+		var c collected[int]
+		e, err := c.parse(&call{opts: &Options{}}, msg)
+		switch {
+		case err != nil && e != nil:
+			t.Error("both")
+		case e == nil:
+		case len(e.Errors) == 0 || len(e.Errors) > e.Count || e.Error() == "":
+			t.Errorf("%d errors of %d", len(e.Errors), e.Count)
+		}
+	})
+}
