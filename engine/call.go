@@ -16,6 +16,38 @@ type Frame struct {
 	// The last operations with parameters, boxed once.
 	scale, dot, matmul Op
 	matmulRank         int
+
+	// The kernels of the last Into forms: finding one here costs less than to
+	// hash the key of the plan cache, whose counters do not see it. They
+	// replace each other in turn.
+	memo [4]memo
+	next int
+}
+
+// memo is a kernel and what it was bound for.
+type memo struct {
+	op     Op // comparable: it has been bound
+	n      int
+	in     [2]Spec
+	out    Spec
+	kernel Kernel
+}
+
+// bind returns the kernel of op for the n inputs and the output set in f.
+func (f *Frame) bind(e Engine, op Op, n int) (Kernel, error) {
+	for i := range f.memo {
+		m := &f.memo[i]
+		if m.kernel != nil && m.n == n && m.out == f.outs[0] && m.in[0] == f.ins[0] && (n < 2 || m.in[1] == f.ins[1]) && m.op == op {
+			return m.kernel, nil
+		}
+	}
+	k, err := e.Bind(op, f.ins[:n], f.outs[:1])
+	if err != nil {
+		return nil, err
+	}
+	f.memo[f.next] = memo{op, n, f.ins, f.outs[0], k}
+	f.next = (f.next + 1) % len(f.memo)
+	return k, nil
 }
 
 func (f *Frame) acquire() error {
@@ -39,7 +71,7 @@ func (f *Frame) into(e Engine, op Op, dst *Tensor, n int) error {
 		return err
 	}
 	f.out[0], f.outs[0] = dst, dst.spec
-	k, err := e.Bind(op, f.ins[:n], f.outs[:1])
+	k, err := f.bind(e, op, n)
 	if err != nil {
 		return err
 	}

@@ -151,6 +151,9 @@ func (l *lease) part(w, part int) {
 
 // share is the part-th of parts nearly equal pieces of [0, n).
 func share(n, parts, part int) (lo, hi int) {
+	if parts == 1 { // divisions take longer than small operations
+		return 0, n
+	}
 	q, rest := n/parts, n%parts
 	lo = part*q + min(part, rest)
 	hi = lo + q

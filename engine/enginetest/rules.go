@@ -336,7 +336,10 @@ func testWarm(r *rig) {
 		{"MatMulInto", func() error { return engine.MatMulInto(r.e, out, a, b) }},
 		{"DotInto", func() error { return engine.DotInto(r.e, matMul, out, b, a) }},
 	}
-	for _, op := range []engine.Op{engine.Add{}, engine.Permute{Axes: engine.AxesOf(1, 0)}, engine.ReduceSum{Axes: engine.AxesOf(0)},
+	calls = append(calls, call{"ApplyInto Exp", func() error { return engine.ApplyInto(r.e, engine.Exp, out, b, nil) }})
+	for _, op := range []engine.Op{engine.Sub, engine.Tanh, engine.Reduce{F: engine.ReduceProd, Axes: engine.AxesOf(0)},
+		engine.Reduce{F: engine.ReduceMean, Axes: engine.AxesOf(1)}, engine.CumSum{Axis: 1}, engine.Roll{Axis: 0, Shift: 3}, engine.Tril{},
+		engine.Add{}, engine.Permute{Axes: engine.AxesOf(1, 0)}, engine.ReduceSum{Axes: engine.AxesOf(0)},
 		engine.ReduceSum{Axes: engine.AxesOf(1)}, matMul, engine.DotGeneral{BatchL: engine.AxesOf(1), BatchR: engine.AxesOf(0),
 			ContractL: engine.AxesOf(0), ContractR: engine.AxesOf(1)}} {
 		in := []*engine.Tensor{b, a}

@@ -22,10 +22,11 @@ type MapPlan struct {
 	base  [maxOperands]int
 	items int
 
-	n    int                // elements of a row
-	off  [maxOperands][]int // their offsets in bytes, nil where contiguous
-	cut  int                // index in outer of the loop over parts of an axis, or -1
-	tail int                // elements of the last part
+	n      int                // elements of a row
+	off    [maxOperands][]int // their offsets in bytes, nil where contiguous
+	gather bool               // some of them are not
+	cut    int                // index in outer of the loop over parts of an axis, or -1
+	tail   int                // elements of the last part
 }
 
 const (
@@ -124,7 +125,7 @@ func (p *MapPlan) row(axes []axis, operands int) {
 	}
 	for o := range operands {
 		if !contiguous(off[o], p.size[o]) {
-			p.off[o] = off[o]
+			p.off[o], p.gather = off[o], true
 		}
 	}
 }
@@ -158,12 +159,17 @@ func (p *MapPlan) Run(ws *Workspace, at Operands, lo, hi int) {
 	if lo >= hi {
 		return
 	}
-	gathered := false
-	for _, off := range p.off {
-		gathered = gathered || off != nil
+	if len(p.outer) == 0 && !p.gather { // one row: most small operations
+		for k := range at {
+			if p.size[k] != 0 {
+				at[k] = unsafe.Add(at[k], p.base[k])
+			}
+		}
+		p.call(at, p.n)
+		return
 	}
 	var bufs *[maxOperands][2 * tileRow]complex128
-	if gathered {
+	if p.gather {
 		bufs = ws.rows()
 	}
 	var o odometer
@@ -177,7 +183,7 @@ func (p *MapPlan) Run(ws *Workspace, at Operands, lo, hi int) {
 			}
 			q[k] = unsafe.Add(at[k], o.pos[k])
 		}
-		if gathered {
+		if p.gather {
 			p.gathered(bufs, q, n)
 		} else {
 			p.call(q, n)
