@@ -171,16 +171,25 @@ type folder struct {
 	acc, gathered, made, to unsafe.Pointer
 	by                      factor
 	o                       odometer
+	again                   *folder // for one output once more
+	x                       [2]float64
 }
 
 // foldRow is room for a row of any type.
 const foldRow = max(foldLanes, wideLimit) * 16
 
-func (f *folder) open(p *FoldPlan, ws *Workspace) {
+// open returns the workspace's folder: on the stack it would escape through
+// rows.
+func (p *FoldPlan) open(ws *Workspace) *folder {
+	f := &ws.fold
+	if f.again == nil {
+		f.again = new(folder)
+	}
 	mem := scratch[uint8](&ws.sums, 4*foldRow)
 	f.p, f.by = p, newFactor(1)
 	f.acc, f.gathered = unsafe.Pointer(&mem[0]), unsafe.Pointer(&mem[foldRow])
 	f.made, f.to = unsafe.Pointer(&mem[2*foldRow]), unsafe.Pointer(&mem[3*foldRow])
+	return f
 }
 
 // Run computes items lo ≤ i < hi. The pointers are to the elements (0, 0, …).
@@ -188,8 +197,7 @@ func (p *FoldPlan) Run(ws *Workspace, dst, src unsafe.Pointer, lo, hi int) {
 	if lo >= hi {
 		return
 	}
-	var f folder
-	f.open(p, ws)
+	f := p.open(ws)
 	var o odometer
 	o.seek(p.kept, p.base, lo)
 	for item := lo; item < hi; item++ {
@@ -243,11 +251,10 @@ func (f *folder) store(dst, src unsafe.Pointer, n int) {
 
 // one computes a single output with scaled elements.
 func (f *folder) one(dst, src unsafe.Pointer, scale float64) {
-	var g folder
+	g := f.again
 	g.p, g.by = f.p, newFactor(complex(scale, 0))
 	g.acc, g.gathered, g.made = f.acc, f.gathered, f.made
-	var x [2]float64
-	g.to = unsafe.Pointer(&x)
+	g.to = unsafe.Pointer(&g.x)
 	for part := range f.p.parts {
 		lo := part * partLength
 		g.along(src, lo, min(lo+partLength, f.p.count))
@@ -258,8 +265,7 @@ func (f *folder) one(dst, src unsafe.Pointer, scale float64) {
 
 // RunPart computes one part of one item into PartialBytes at partial.
 func (p *FoldPlan) RunPart(ws *Workspace, partial, src unsafe.Pointer, item, part int) {
-	var f folder
-	f.open(p, ws)
+	f := p.open(ws)
 	f.o.seek(p.kept, p.base, item)
 	n := p.width(&f.o)
 	f.part(unsafe.Add(src, f.o.pos[1]), part, n)
@@ -269,8 +275,7 @@ func (p *FoldPlan) RunPart(ws *Workspace, partial, src unsafe.Pointer, item, par
 // Join folds the parts of one item, which lie one after another at partials, and
 // sets its outputs to what Run sets, bit for bit.
 func (p *FoldPlan) Join(ws *Workspace, dst, src, partials unsafe.Pointer, item int) {
-	var f folder
-	f.open(p, ws)
+	f := p.open(ws)
 	f.o.seek(p.kept, p.base, item)
 	n := p.width(&f.o)
 	to, from := unsafe.Add(dst, f.o.pos[0]), unsafe.Add(src, f.o.pos[1])

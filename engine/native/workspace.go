@@ -8,6 +8,7 @@ type Workspace struct {
 	full, edge     tile
 	a, b, pad, out []complex128 // of the strictest alignment
 	sums           []complex128
+	fold           folder
 	rowsOfMaps     *[maxOperands][2 * tileRow]complex128
 }
 
