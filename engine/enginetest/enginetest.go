@@ -52,6 +52,7 @@ func Run(t *testing.T, open Make) {
 		{"Cast", testCast},
 		{"Reduce", testReduce},
 		{"ReduceSpecials", testReduceSpecials},
+		{"ReduceRows", testReduceRows},
 		{"Cumulative", testCumulative},
 		{"Movers", testMovers},
 		{"MoverRules", testMoverRules},

@@ -129,6 +129,13 @@ func testReduceSpecials(r *rig) {
 	}
 }
 
+// testReduceRows: rows shorter than a block, so that parts begin inside one.
+func testReduceRows(r *rig) {
+	ones := r.input(spread, engine.Float64, []int{200, 100}, func([]int) complex128 { return 1 })
+	got, _ := r.run(engine.Reduce{F: engine.Norm1, Axes: engine.AxesOf(0, 1)}, []*engine.Tensor{ones}, compact)
+	r.same("Σ |1|", got, []complex128{20000})
+}
+
 func testCumulative(r *rig) {
 	for _, d := range numeric {
 		for k, s := range functionShapes[1:] {
