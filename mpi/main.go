@@ -158,7 +158,7 @@ func (p *process) watchSignals(cancel context.CancelCauseFunc) (stop func()) {
 			p.mu.Unlock()
 			if second {
 				p.say("%v again: ending the job", sig)
-				p.abort(128 + int(n))
+				p.abortInTurn(128 + int(n))
 			}
 			cancel(&SignalError{sig})
 		}
@@ -185,6 +185,14 @@ func (p *process) say(format string, args ...any) {
 func (p *process) abort(status int) {
 	time.Sleep(100 * time.Millisecond)
 	p.rt.World().Abort(status)
+}
+
+// abortInTurn is abort where other ranks are about to abort the job, too: the
+// lower ones first, because the mpirun of Open MPI 4.1 may crash when two do so
+// at once.
+func (p *process) abortInTurn(status int) {
+	time.Sleep(time.Duration(min(p.rt.World().Rank(), 10)) * 200 * time.Millisecond)
+	p.abort(status)
 }
 
 // guard calls f and aborts the job if it does not return.
@@ -233,7 +241,7 @@ func (p *process) settle(err error, sig int) int {
 	if !p.agree(send, recv, err != nil) {
 		p.say("%s", withTrace(err))
 		p.say("other ranks have not returned after %v: ending the job", p.Grace)
-		p.abort(max(code, ExitAbandoned))
+		p.abortInTurn(max(code, ExitAbandoned))
 	}
 	if err != nil {
 		same := recv[2] == -recv[3]
@@ -289,7 +297,6 @@ func (p *process) agree(send, recv []int64, limited bool) bool {
 func (p *process) finish(code int) int {
 	watchdog := time.AfterFunc(p.Grace, func() { exitProcess(code) })
 	defer watchdog.Stop()
-	w := p.rt.World()
 	err := p.settleComm.Free()
 	if err == nil {
 		err = p.rt.Finalize()
@@ -300,7 +307,7 @@ func (p *process) finish(code int) int {
 			p.say("%v", err)
 			code = ExitError
 		}
-		w.Abort(code)
+		p.abortInTurn(code)
 	}
 	return code
 }
