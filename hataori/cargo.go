@@ -3,6 +3,7 @@ package hataori
 import (
 	"encoding/binary"
 	"fmt"
+	"sync/atomic"
 
 	"github.com/hataori/hataori-go/hataori/internal/farm"
 	"github.com/hataori/hataori-go/hataori/internal/wire"
@@ -17,6 +18,8 @@ type packer[T, U any] struct {
 	out *typed[U]
 	val U
 	w   *World
+
+	count *atomic.Int64 // results unloaded
 }
 
 func (p *packer[T, U]) variable() bool { return p.in.Size < 0 }
@@ -81,6 +84,7 @@ func (p *packer[T, U]) unload(results []byte, account func(farm.Range) error) (f
 		if err := account(farm.Range{First: first, End: first + n}); err != nil {
 			return faults, err
 		}
+		p.count.Add(n)
 		for i := first; i < first+n; {
 			var bad *fault
 			if i, bad, err = p.unpack(&rd, i, first+n); err != nil {

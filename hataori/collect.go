@@ -73,7 +73,7 @@ func collect[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], o
 			return attempt[U]{val: v}, err
 		}
 	}
-	dst := &collected[U]{raw: map[int64][]byte{}, mine: map[int64]*fault{}}
+	dst := &collected[U]{call: p.call, raw: map[int64][]byte{}, mine: map[int64]*fault{}}
 	p.codecs = func() (*typed[T], error, *typed[attempt[U]], error) {
 		in, inErr := codecFor[T](&opts)
 		out, outErr := codecFor[U](&opts)
@@ -163,6 +163,7 @@ func tolerantResults[U any](call *call, c *typed[U]) *typed[attempt[U]] {
 // collected is where attempts go: a [sink] at the root. Elsewhere it only
 // remembers the faults of this rank.
 type collected[U any] struct {
+	call    *call
 	results []U
 
 	mu   sync.Mutex
@@ -175,6 +176,7 @@ func (c *collected[U]) put(i int64, v *attempt[U]) {
 		c.results[i] = v.val
 		return
 	}
+	c.call.absorbed.Add(1)
 	c.mu.Lock()
 	c.raw[i] = v.raw
 	c.mu.Unlock()

@@ -67,6 +67,7 @@ type laneState struct {
 
 	items, busy, longest atomic.Int64 // published now and then
 	retries, overdue     atomic.Int64
+	wait, longestIndex   atomic.Int64
 	bytes                atomic.Int64 // length of out.Buf
 
 	outMu sync.Mutex
@@ -83,6 +84,7 @@ func newCrew(ctx context.Context, n int, owner bool, opts *Options) *crew {
 		l := &c.lanes[i]
 		l.number, l.wake = lanes.Lane(i), make(chan struct{}, 1)
 		l.cur.Store(noItem)
+		l.longestIndex.Store(-1)
 	}
 	return c
 }
@@ -216,8 +218,10 @@ func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
 	c.idle = append(c.idle, l)
 	c.mu.Unlock()
 	l.pause()
+	since := l.clock.last
 	<-l.wake
 	l.clock.start()
+	l.wait.Add(int64(l.clock.last - since))
 	return nil, 0, true
 }
 
@@ -341,7 +345,8 @@ func (c *crew) stats() []LaneStats {
 	for k := range all {
 		l := &c.lanes[k]
 		all[k] = LaneStats{Rank: c.rank, Lane: l.number, Items: int(l.items.Load()),
-			Busy: time.Duration(l.busy.Load()), Longest: time.Duration(l.longest.Load()), Retries: int(l.retries.Load()), Overdue: int(l.overdue.Load())}
+			Busy: time.Duration(l.busy.Load()), Longest: time.Duration(l.longest.Load()), Retries: int(l.retries.Load()), Overdue: int(l.overdue.Load()),
+			Wait: time.Duration(l.wait.Load()), LongestIndex: l.longestIndex.Load()}
 	}
 	return all
 }
@@ -412,6 +417,7 @@ func (l *laneState) publish() {
 	l.items.Store(l.items.Load() + int64(k.since))
 	if k.group == 1 && k.since == 1 && int64(d) > l.longest.Load() {
 		l.longest.Store(int64(d))
+		l.longestIndex.Store(max(l.cur.Load(), -1)) // the item has not ended yet
 	}
 	k.since = 0
 	switch {

@@ -93,6 +93,13 @@ type Options struct {
 	// names the others, and the world is broken. 0: for ever.
 	PreflightTimeout time.Duration
 
+	// Progress is told on the root, about every ProgressEvery (0: a second) and
+	// at the end of the work, how far the call has come. It runs on a goroutine
+	// of the call's own, never twice at a time; the call returns after it. A
+	// panic in it is logged, and it is not called again.
+	Progress      func(Progress)
+	ProgressEvery time.Duration
+
 	// Logger gets structured events of this rank. nil: none.
 	Logger *slog.Logger
 
@@ -135,8 +142,11 @@ type LaneStats struct {
 	Items   int           // items evaluated
 	Busy    time.Duration // time with an item, codec included
 	Longest time.Duration // longest item; items of a few µs are not timed one by one
+	Wait    time.Duration // time spent waiting for items, but not after the last one
 	Retries int           // evaluations beyond the first of an item
 	Overdue int           // evaluations that went on long after Options.ItemTimeout
+
+	LongestIndex int64 // of the longest item, −1 if none was timed by itself
 }
 
 // Utilization is the share of the lanes' time spent with items: Σ Busy divided
@@ -150,6 +160,32 @@ func (s *Stats) Utilization() float64 {
 		busy += l.Busy
 	}
 	return float64(busy) / float64(s.Elapsed) / float64(len(s.Lanes))
+}
+
+// Imbalance is the busy time of the busiest lane divided by the mean of all, 1
+// where all are equally busy, 0 where none is.
+func (s *Stats) Imbalance() float64 {
+	var sum, most time.Duration
+	for _, l := range s.Lanes {
+		sum += l.Busy
+		most = max(most, l.Busy)
+	}
+	if sum == 0 {
+		return 0
+	}
+	return float64(most) * float64(len(s.Lanes)) / float64(sum)
+}
+
+// Longest is the index of the item that took longest, −1 if none was timed by
+// itself, and how long that was.
+func (s *Stats) Longest() (index int64, d time.Duration) {
+	index = -1
+	for _, l := range s.Lanes {
+		if l.LongestIndex >= 0 && l.Longest > d {
+			index, d = l.LongestIndex, l.Longest
+		}
+	}
+	return index, d
 }
 
 const defaultMaxBytes = 1 << 20
@@ -168,7 +204,7 @@ func (o *Options) check() error {
 	for _, f := range []struct {
 		name  string
 		value time.Duration
-	}{{"PreflightTimeout", o.PreflightTimeout}, {"ItemTimeout", o.ItemTimeout}} {
+	}{{"PreflightTimeout", o.PreflightTimeout}, {"ItemTimeout", o.ItemTimeout}, {"ProgressEvery", o.ProgressEvery}} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("option %s is %v, must not be negative", f.name, f.value))
 		}

@@ -222,7 +222,9 @@ func (p *pmap[L, T, U]) alone(items []T, dst sink[U]) (own, item *fault, err err
 	j := p.newJob(true)
 	j.src, j.dst = sliceSource[T](items), dst
 	start := time.Now()
+	m := p.startMeter(j.crew, int64(len(items)))
 	end, err := j.runLocal(int64(len(items)))
+	m.stop()
 	if err != nil {
 		own = p.noExecutor(err)
 	} else if end != nil && end.class != classItem {
@@ -258,14 +260,16 @@ func (p *pmap[L, T, U]) lead(ag agreed, items []T, dst sink[U], start time.Time)
 func (p *pmap[L, T, U]) coordinate(j *job[L, T, U], ag agreed, start time.Time) (own, item *fault, err error) {
 	r := &rootLoop{
 		coordinator: p.newCoordinator(j, start),
-		cargo:       &packer[T, U]{src: j.src, dst: j.dst, in: p.in, out: p.out, w: p.w},
+		cargo:       &packer[T, U]{src: j.src, dst: j.dst, in: p.in, out: p.out, w: p.w, count: &p.remote},
 		byRank:      make([][]LaneStats, p.w.size),
 		max:         p.opts.MaxBytes,
 		m: farm.NewRoot(&j.q, farm.Options{Me: p.w.rank, Size: p.w.size, Batch: int64(p.opts.Batch),
 			Lanes: ag.lanes, FirstSeen: p.opts.FirstSeen}),
 	}
 	p.ladder.pause = r.watched(p.ladder.pause)
+	m := p.startMeter(j.crew, ag.items)
 	p.drive(j, &r.coordinator, r.run)
+	m.stop()
 	if r.err != nil {
 		return nil, nil, r.err
 	}

@@ -9,6 +9,7 @@ import (
 	"math"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"time"
 
 	"github.com/hataori/hataori-go/hataori/internal/wire"
@@ -54,6 +55,9 @@ type call struct {
 	ladder    ladder
 	announced bool
 	inFlight  []any // what the transport may hold of a collective operation
+
+	remote   atomic.Int64 // at the root: results that came from other ranks
+	absorbed atomic.Int64 // at the root: of all results, those that stand for failures
 }
 
 func newCall(w *World, opts *Options) *call {

@@ -80,6 +80,7 @@ func TestRefusals(t *testing.T) {
 		{name: "bad options, all told", opts: func(int) Options { return Options{Batch: -1, Depth: -2, PreflightTimeout: -1} }, reason: ErrOptions, text: "Depth is -2", oneRank: true},
 		{name: "negative retries", opts: func(int) Options { return Options{Retries: -1, ItemTimeout: 1} }, reason: ErrOptions, text: "Retries is -1", oneRank: true},
 		{name: "negative deadline", opts: func(int) Options { return Options{ItemTimeout: -1} }, reason: ErrOptions, text: "ItemTimeout is -1ns", oneRank: true},
+		{name: "negative period", opts: func(int) Options { return Options{ProgressEvery: -1} }, reason: ErrOptions, text: "ProgressEvery is -1ns", oneRank: true},
 		{name: "retries differ", opts: at(2, Options{Retries: 1}, Options{}), reason: ErrMismatch, rank: 2, text: "Retries"},
 		{name: "items off root", items: func(w *World) []int { return make([]int, 5) }, reason: ErrItemsOffRoot, rank: 1, text: "5 items"},
 		{name: "nil function", f: func(int) ctxLane { return nil }, reason: ErrNilFunc, oneRank: true},

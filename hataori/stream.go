@@ -247,7 +247,9 @@ func (s *stream[L, T, U]) local(j *job[L, T, U]) (own *fault, err error) {
 		j.lower(-1)
 		close(aborted)
 	})
+	m := s.startMeter(j.crew, -1)
 	ran := runLanes(j.ex, j.crew, j.body, nil)
+	m.stop()
 	if !stop() {
 		<-aborted
 	}

@@ -180,7 +180,7 @@ func (l *workerLoop) drain() (n int64) {
 	return n
 }
 
-const laneStatsSize = 5 * 8
+const laneStatsSize = 7 * 8
 
 func appendLaneStats(b []byte, ls []LaneStats) []byte {
 	for _, l := range ls {
@@ -189,6 +189,8 @@ func appendLaneStats(b []byte, ls []LaneStats) []byte {
 		b = binary.LittleEndian.AppendUint64(b, uint64(l.Longest))
 		b = binary.LittleEndian.AppendUint64(b, uint64(l.Retries))
 		b = binary.LittleEndian.AppendUint64(b, uint64(l.Overdue))
+		b = binary.LittleEndian.AppendUint64(b, uint64(l.Wait))
+		b = binary.LittleEndian.AppendUint64(b, uint64(l.LongestIndex))
 	}
 	return b
 }
@@ -201,7 +203,8 @@ func parseLaneStats(b []byte, rank int) ([]LaneStats, error) {
 	for k := range ls {
 		ls[k] = LaneStats{Rank: rank, Lane: lanes.Lane(k), Items: int(binary.LittleEndian.Uint64(b)),
 			Busy: time.Duration(binary.LittleEndian.Uint64(b[8:])), Longest: time.Duration(binary.LittleEndian.Uint64(b[16:])),
-			Retries: int(binary.LittleEndian.Uint64(b[24:])), Overdue: int(binary.LittleEndian.Uint64(b[32:]))}
+			Retries: int(binary.LittleEndian.Uint64(b[24:])), Overdue: int(binary.LittleEndian.Uint64(b[32:])),
+			Wait: time.Duration(binary.LittleEndian.Uint64(b[40:])), LongestIndex: int64(binary.LittleEndian.Uint64(b[48:]))}
 		b = b[laneStatsSize:]
 	}
 	return ls, nil
