@@ -245,6 +245,9 @@ func (p *pmap[L, T, U]) localStats(j *job[L, T, U], start time.Time) {
 
 func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordinator {
 	p.ladder.reset()
+	if p.w.pause == nil && len(j.crew.lanes) < runtime.GOMAXPROCS(0) {
+		p.ladder.pause = napHolding
+	}
 	return coordinator{call: p.call, crew: j.crew, start: start}
 }
 

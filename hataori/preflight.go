@@ -61,7 +61,11 @@ type call struct {
 }
 
 func newCall(w *World, opts *Options) *call {
-	return &call{w: w, opts: opts, ladder: ladder{pause: w.pause}}
+	pause := w.pause
+	if pause == nil {
+		pause = nap
+	}
+	return &call{w: w, opts: opts, ladder: ladder{pause: pause}}
 }
 
 func (c *call) fault(f *fault) *fault {

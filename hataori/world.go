@@ -25,8 +25,8 @@ type World struct {
 	comm       Transport
 	rank, size int
 	host       string
-	build      int64 // tells programs apart
-	pause      func(time.Duration)
+	build      int64               // tells programs apart
+	pause      func(time.Duration) // how coordinators sleep, in tests; nil: nap and napHolding
 
 	busy   atomic.Bool
 	mu     sync.Mutex // closed and broken
@@ -53,7 +53,7 @@ func NewWorld(t Transport) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hataori: duplicating the communicator: %w", err)
 	}
-	return &World{comm: c, rank: c.Rank(), size: c.Size(), host: c.Host(), build: buildHash(), pause: nap,
+	return &World{comm: c, rank: c.Rank(), size: c.Size(), host: c.Host(), build: buildHash(),
 		arrived: make(map[uint64]map[int]bool)}, nil
 }
 
