@@ -27,6 +27,7 @@ stages=(
   "portable 300 check_portable"
   "smoke 240 scripts/smoke.sh"
   "contract 500 scripts/contract.sh"
+  "readme 300 scripts/readme.sh"
   "faults 150 scripts/faults.sh"
 )
 

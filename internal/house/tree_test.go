@@ -50,3 +50,22 @@ func TestTreeSpeaksOfItselfAlone(t *testing.T) {
 		}
 	}
 }
+
+// TestLinks follows the links of the pages to files of the tree.
+func TestLinks(t *testing.T) {
+	top := root(t)
+	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	pages, _ := filepath.Glob(filepath.Join(top, "*.md"))
+	more, _ := filepath.Glob(filepath.Join(top, "docs", "*.md"))
+	for _, page := range append(pages, more...) {
+		b, err := os.ReadFile(page)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range link.FindAllStringSubmatch(string(b), -1) {
+			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
+				t.Errorf("%s links to %s: %v", filepath.Base(page), m[1], err)
+			}
+		}
+	}
+}
