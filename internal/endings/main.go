@@ -28,7 +28,9 @@ func main() {
 	logs := flag.String("logs", "", "folder for what the jobs print")
 	flag.Parse()
 	interrupted := make(chan os.Signal, 1)
-	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM)
+	// Catching a signal also undoes that this process was started with it ignored
+	// (nohup does so), which its jobs would inherit.
+	signal.Notify(interrupted, os.Interrupt, syscall.SIGTERM, syscall.SIGHUP)
 	go func() {
 		<-interrupted
 		if j := current.Load(); j != nil {
