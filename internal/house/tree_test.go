@@ -5,6 +5,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -27,6 +28,10 @@ func TestTreeSpeaksOfItselfAlone(t *testing.T) {
 	if err != nil {
 		t.Skipf("not a git checkout: %v", err)
 	}
+	here := filepath.Dir(top)
+	if slices.Contains([]string{"/", "/opt", os.TempDir()}, here) {
+		here = top // folders that every machine has may be named
+	}
 	unfinished := regexp.MustCompile(`\b(TO` + `DO|FIX` + `ME|XX` + `X)\b`)
 	exits := regexp.MustCompile(`\b(os\.Exit|log\.Fatal\w*)\(`)
 	for _, name := range strings.Fields(string(out)) {
@@ -35,8 +40,8 @@ func TestTreeSpeaksOfItselfAlone(t *testing.T) {
 			continue // deleted in the working tree
 		}
 		text := string(b)
-		if strings.Contains(text, filepath.Dir(top)+"/") && len(filepath.Dir(top)) > 1 {
-			t.Errorf("%s names the folder %s of this machine", name, filepath.Dir(top))
+		if strings.Contains(text, here+"/") {
+			t.Errorf("%s names the folder %s of this machine", name, here)
 		}
 		if !strings.HasSuffix(name, ".go") {
 			continue
