@@ -25,10 +25,8 @@ run_stage() {
   local pid=$!
   set +m
   ( for ((i = 0; i < limit; i++)); do sleep 1; kill -0 "$pid" 2>/dev/null || exit 0; done
-    kill -TERM -- "-$pid" 2>/dev/null; sleep 3; kill -KILL -- "-$pid" 2>/dev/null
-    : >"$log.timeout" ) &
+    kill -TERM -- "-$pid" 2>/dev/null; sleep 3; kill -KILL -- "-$pid" 2>/dev/null ) &
   local watch=$!
-  rm -f "$log.timeout"
   wait "$pid"; status=$?
   kill "$watch" 2>/dev/null; wait "$watch" 2>/dev/null
   kill -KILL -- "-$pid" 2>/dev/null
