@@ -99,7 +99,7 @@ func (r *rootLoop) onReport(source int, h wire.Header, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("from rank %d: %w", source, err)
 	}
-	faults, err := r.cargo.unload(results, func(rg farm.Range) error { return r.m.OnFinished(source, rg) })
+	faults, err := r.cargo.unload(results, func(rg farm.Range) error { return r.m.OnResults(source, rg) })
 	if err != nil {
 		return fmt.Errorf("from rank %d: %w", source, err)
 	}

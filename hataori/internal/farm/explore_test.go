@@ -408,7 +408,7 @@ func (s *system) deliverUp(r int) error {
 	m := rs.up[0]
 	rs.up = rs.up[1:]
 	for _, i := range m.finished {
-		if err := s.root.OnFinished(r, Range{i, i + 1}); err != nil {
+		if err := s.root.OnResults(r, Range{i, i + 1}); err != nil {
 			return err
 		}
 		s.result[i] = true

@@ -62,7 +62,7 @@ func TestTakeBackAgain(t *testing.T) {
 	expect(report(2, Report{Want: 1, Load: free}), Notify)
 	expect(report(1, Report{Load: busy, Returned: true, Back: []Range{{60, 64}}}), Grant)
 	expect(report(2, Report{Load: busy}))
-	if err := r.OnFinished(2, Range{60, 64}); err != nil {
+	if err := r.OnResults(2, Range{60, 64}); err != nil {
 		t.Fatal(err)
 	}
 	expect(report(2, Report{Want: 1, Load: free}), Notify)

@@ -89,7 +89,7 @@ func (r *Relay) OnAbort() {
 
 // OnResults takes in that a rank of the group evaluated the indices of rg. The
 // caller keeps their results for its next report.
-func (r *Relay) OnResults(rank int, rg Range) error { return r.down.OnFinished(rank, rg) }
+func (r *Relay) OnResults(rank int, rg Range) error { return r.down.OnResults(rank, rg) }
 
 // OnReport takes in the rest of the report of a rank of the group.
 func (r *Relay) OnReport(rank int, rep Report) error {

@@ -276,7 +276,7 @@ func (t *tree) arriveUp(x *treeNode, place int, m upMsg) error {
 		var err error
 		if x.root != nil {
 			t.result[i] = true
-			err = x.root.OnFinished(place, Range{i, i + 1})
+			err = x.root.OnResults(place, Range{i, i + 1})
 		} else {
 			x.finished = append(x.finished, i)
 			err = x.relay.OnResults(place, Range{i, i + 1})

@@ -217,13 +217,13 @@ func TestBackToTheSameRank(t *testing.T) {
 	if e := step(Report{Want: 1, Load: free, Back: []Range{{2, 4}}}); len(e) != 1 || e[0].Range != (Range{2, 4}) || !e[0].Pinned {
 		t.Fatalf("%+v", e)
 	}
-	if err := r.OnFinished(1, Range{1, 6}); err != nil {
+	if err := r.OnResults(1, Range{1, 6}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.OnFinished(1, Range{3, 4}); err == nil {
+	if err := r.OnResults(1, Range{3, 4}); err == nil {
 		t.Error("a second result of an index was taken")
 	}
-	if err := r.OnFinished(1, Range{0, 1}); err != nil {
+	if err := r.OnResults(1, Range{0, 1}); err != nil {
 		t.Fatal(err)
 	}
 	if e := step(Report{Load: free}); len(e) != 1 || e[0].Kind != Stop {

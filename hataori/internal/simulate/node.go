@@ -129,7 +129,7 @@ func (s *sim) onReport(n *node, m *message, at time.Duration) (time.Duration, er
 	}
 	for _, r := range m.finished {
 		at += time.Duration(r.Len()) * s.cfg.Costs.Item
-		if err := n.r.OnFinished(m.from, r); err != nil {
+		if err := n.r.OnResults(m.from, r); err != nil {
 			return at, err
 		}
 		if err := s.learn(r, at); err != nil {
