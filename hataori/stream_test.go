@@ -6,18 +6,15 @@ import (
 	"fmt"
 	"io"
 	"iter"
-	"math/rand/v2"
 	"runtime"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
-	"testing/synctest"
 	"time"
 
 	"github.com/hataori/hataori-go/lanes"
 	"github.com/hataori/hataori-go/mpi/mpitest"
-	"github.com/hataori/hataori-go/transport"
 )
 
 // numbers gives 0, 1, …, n−1; n < 0: without end.
@@ -260,104 +257,6 @@ func TestStreamSkipsWhatTheSinkHas(t *testing.T) {
 	}
 }
 
-// A source that blocks until its context ends, and a sink that does: the
-// context of any rank ends the call, and the time that the sink is left is
-// bounded.
-func TestStreamsThatBlockAreCancelled(t *testing.T) {
-	for _, ranks := range []int{1, 3} {
-		for _, what := range []string{"source", "sink", "nothing"} {
-			t.Run(fmt.Sprintf("%s,ranks=%d", what, ranks), func(t *testing.T) {
-				synctest.Test(t, func(t *testing.T) {
-					var a agreement
-					onRanks(t, ranks, mpitest.Options{}, func(w *World) error {
-						w.pause = time.Sleep
-						ctx := context.Background()
-						if w.Rank() == ranks-1 {
-							var cancel context.CancelFunc
-							ctx, cancel = context.WithTimeout(ctx, 10*time.Second)
-							defer cancel()
-						}
-						b := &book{}
-						src := numbers(-1)
-						var evaluated atomic.Int64
-						switch what {
-						case "source":
-							i := -1
-							src = SourceFunc[int](func(ctx context.Context) (int, error) {
-								if i++; i == 9 {
-									<-ctx.Done()
-									return 0, ctx.Err()
-								}
-								return i, nil
-							})
-						case "sink":
-							b.before = func(ctx context.Context, i int64) error { <-ctx.Done(); return ctx.Err() }
-						}
-						start := time.Now()
-						a.add(w.Rank(), pmapStream(ctx, w, Options{Window: 50}, src, b, func(_ context.Context, _ lanes.Lane, x int) (int, error) {
-							time.Sleep(time.Millisecond)
-							evaluated.Add(1)
-							return x * x, nil
-						}))
-						if d := time.Since(start) - 10*time.Second; d < 0 || d > time.Second {
-							return fmt.Errorf("returned %v after the deadline", d)
-						}
-						if w.Rank() == 0 && ranks == 1 && what != "sink" {
-							if n := int64(len(b.seen)); n != evaluated.Load() {
-								return fmt.Errorf("%d of %d results in the sink", n, evaluated.Load())
-							}
-						}
-						return nil
-					})
-					var c *CancelError
-					if err := a.check(t, ranks, context.Canceled, context.DeadlineExceeded); !errors.As(err, &c) || c.Rank != ranks-1 {
-						t.Errorf("%T %v", err, err)
-					}
-				})
-			})
-		}
-	}
-}
-
-// One item takes three seconds, the others a millisecond. Unordered, it delays
-// nobody; ordered, it stops the source, which is counted.
-func TestStreamWithOneLongItem(t *testing.T) {
-	for _, ordered := range []bool{false, true} {
-		synctest.Test(t, func(t *testing.T) {
-			onRanks(t, 3, mpitest.Options{}, func(w *World) error {
-				w.pause = time.Sleep
-				start := time.Now()
-				var early int
-				b := &book{ordered: ordered, before: func(context.Context, int64) error {
-					if time.Since(start) < 2*time.Second {
-						early++
-					}
-					return nil
-				}}
-				var st Stats
-				err := pmapStream(context.Background(), w, Options{Ordered: ordered, Window: 32, Stats: &st, Batch: 1}, numbers(1000), b,
-					func(_ context.Context, _ lanes.Lane, x int) (int, error) {
-						if x == 10 {
-							time.Sleep(3 * time.Second)
-						}
-						time.Sleep(time.Millisecond)
-						return x * x, nil
-					})
-				if err != nil || w.Rank() != 0 {
-					return err
-				}
-				if ordered && (early != 10 || st.Gaps == 0 || st.Stalled < 2*time.Second) {
-					return fmt.Errorf("%d results before the long item, %d gaps, stalled %v", early, st.Gaps, st.Stalled)
-				}
-				if !ordered && (early < 990 || st.Gaps != 0) {
-					return fmt.Errorf("%d results before the long item, %d gaps", early, st.Gaps)
-				}
-				return b.prefix(1000)
-			})
-		})
-	}
-}
-
 func TestStreamsAreRefused(t *testing.T) {
 	src, dst := numbers(3), Sink[int](&book{})
 	for _, s := range []struct {
@@ -436,44 +335,6 @@ func TestStreamWithoutHealthyLane(t *testing.T) {
 	}
 }
 
-// What the root holds does not grow with the stream.
-func TestStreamMemory(t *testing.T) {
-	const n = 40_000
-	onRanks(t, 2, mpitest.Options{}, func(w *World) error {
-		var heap [2]uint64
-		measure := func(k int) {
-			runtime.GC()
-			var m runtime.MemStats
-			runtime.ReadMemStats(&m)
-			heap[k] = m.HeapAlloc
-		}
-		var src Source[[]byte]
-		var dst Sink[[]byte]
-		puts := 0
-		if w.Rank() == 0 {
-			src = FromSeq(func(yield func([]byte) bool) {
-				for i := 0; i < n && yield(make([]byte, 1024)); i++ {
-				}
-			})
-			dst = SinkFunc[[]byte](func(_ context.Context, _ int64, b []byte) error {
-				switch puts++; puts {
-				case n / 4:
-					measure(0)
-				case n - n/10:
-					measure(1)
-				}
-				return nil
-			})
-		}
-		err := PmapStream(context.Background(), w, lanes.New(1), Options{Window: 500, Ordered: true}, src, dst,
-			func(_ context.Context, _ lanes.Lane, b []byte) ([]byte, error) { return b, nil })
-		if err == nil && w.Rank() == 0 && (puts != n || heap[1] > heap[0]+4<<20) {
-			return fmt.Errorf("%d results, heap of %d and then %d bytes", puts, heap[0], heap[1])
-		}
-		return err
-	})
-}
-
 func TestFromSeq2(t *testing.T) {
 	var cleaned bool
 	var seq iter.Seq2[int, error] = func(yield func(int, error) bool) {
@@ -495,162 +356,4 @@ func TestFromSeq2(t *testing.T) {
 	if !cleaned {
 		t.Error("the sequence was not ended")
 	}
-}
-
-// TestStreamHistories runs random streams in virtual time, against what the
-// rules allow.
-func TestStreamHistories(t *testing.T) {
-	base := uint64(time.Now().UnixNano())
-	n := max(*histories/4, 1)
-	if *seedFlag != 0 {
-		base, n = *seedFlag, 1
-	}
-	for k := range n {
-		seed := base + uint64(k)
-		synctest.Test(t, func(t *testing.T) {
-			if err := streamHistory(seed); err != nil {
-				t.Errorf("seed %d: %v", seed, err)
-			}
-		})
-		if t.Failed() {
-			return
-		}
-	}
-}
-
-func streamHistory(seed uint64) error {
-	r := rand.New(rand.NewPCG(seed, 9))
-	ranks, n := 1+r.IntN(4), r.IntN(200)
-	o := Options{Root: r.IntN(ranks), Window: r.IntN(30), Batch: r.IntN(4), Ordered: r.IntN(2) == 0, RoundTrip: r.IntN(2) == 0}
-	end := map[string]int{}
-	for _, what := range []string{"item", "source", "sink"} {
-		if r.IntN(3) == 0 {
-			end[what] = r.IntN(n + 1)
-		}
-	}
-	cancel, who := time.Duration(0), r.IntN(ranks)
-	if r.IntN(3) == 0 {
-		cancel = time.Duration(r.IntN(n+1)) * time.Millisecond
-	}
-	cost := make([]time.Duration, n)
-	for i := range cost {
-		cost[i] = time.Duration(r.ExpFloat64() * float64(time.Millisecond))
-	}
-	slow := time.Duration(r.IntN(2)) * time.Millisecond
-	b := &book{ordered: o.Ordered}
-	b.before = func(_ context.Context, i int64) error {
-		time.Sleep(slow)
-		if k, ok := end["sink"]; ok && int(i) == k {
-			return errSpecial
-		}
-		return nil
-	}
-	i := -1
-	src := SourceFunc[int](func(context.Context) (int, error) {
-		i++
-		if k, ok := end["source"]; ok && i == k {
-			return 0, errSpecial
-		}
-		if i == n {
-			return 0, io.EOF
-		}
-		if i%5 == 0 {
-			time.Sleep(slow)
-		}
-		return i, nil
-	})
-	errs := make([]error, ranks)
-	net := mpitest.New(ranks, mpitest.Options{Seed: seed | 1, Eager: []int{0, -1}[r.IntN(2)]})
-	late := time.AfterFunc(time.Hour, func() { panic(fmt.Sprintf("seed %d hangs", seed)) })
-	defer late.Stop()
-	err := net.Run(func(c transport.Comm) error {
-		w, err := NewWorld(c)
-		if err != nil {
-			return err
-		}
-		w.pause = func(d time.Duration) { time.Sleep(max(d, 50*time.Microsecond)) }
-		ctx := context.Background()
-		if cancel > 0 && w.Rank() == who {
-			var stop context.CancelFunc
-			ctx, stop = context.WithTimeout(ctx, cancel)
-			defer stop()
-		}
-		errs[w.Rank()] = pmapStream(ctx, w, o, src, b, func(ctx context.Context, _ lanes.Lane, x int) (int, error) {
-			select {
-			case <-ctx.Done():
-				return 0, ctx.Err()
-			case <-time.After(cost[x]):
-			}
-			if k, ok := end["item"]; ok && x >= k {
-				return 0, fmt.Errorf("item %d fails", x)
-			}
-			return x * x, nil
-		})
-		return w.Close()
-	})
-	if err = errors.Join(err, net.Check()); err != nil {
-		return err
-	}
-	for r := range errs {
-		if fmt.Sprint(errs[r]) != fmt.Sprint(errs[0]) {
-			return fmt.Errorf("rank %d got %v, rank 0 %v", r, errs[r], errs[0])
-		}
-	}
-	if err := judgeStream(errs[0], b, n, end, cancel > 0); err != nil {
-		return fmt.Errorf("%v with %d items, ends %v, cancelled %v, %+v: %w", errs[0], n, end, cancel, o, err)
-	}
-	return nil
-}
-
-func judgeStream(err error, b *book, n int, end map[string]int, cancelled bool) error {
-	get := func(what string) int {
-		if k, ok := end[what]; ok {
-			return min(k, n)
-		}
-		return n
-	}
-	item, source, sink := get("item"), get("source"), get("sink")
-	_, sourceFails := end["source"]
-	var ie *ItemError
-	var ce *CancelError
-	switch {
-	case err == nil:
-		if item < source || sourceFails || sink < source {
-			return errors.New("nobody noticed a failure")
-		}
-		return b.prefix(n)
-	case errors.As(err, &ce):
-		if !cancelled {
-			return errors.New("nobody cancelled")
-		}
-	case errors.As(err, &ie):
-		if ie.Index < item || item >= source {
-			return errors.New("that item does not fail")
-		}
-		if sink >= item { // else the sink may have ended the call
-			if ie.Index != item {
-				return fmt.Errorf("item %d is the lowest that fails", item)
-			}
-			for i := range item {
-				if !b.seen[int64(i)] {
-					return fmt.Errorf("result %d is missing", i)
-				}
-			}
-		}
-	case errors.Is(err, ErrSink):
-		if sink >= min(item, source) {
-			return errors.New("the sink does not fail")
-		}
-	case errors.Is(err, ErrSource):
-		if !sourceFails || item < source {
-			return errors.New("the source does not fail")
-		}
-		return b.prefix(source)
-	default:
-		return errors.New("unexpected")
-	}
-	if b.ordered {
-		return b.prefix(len(b.seen))
-	}
-	return nil
 }
