@@ -51,6 +51,7 @@ type Tensor struct {
 	// The addresses of the first byte used and of the one after the last; both
 	// 0 without elements.
 	begin, end uintptr
+	host       unsafe.Pointer // the element at the offset; nil without elements, and outside host memory
 	buf        *Buffer
 	view       bool
 	ended      atomic.Bool
@@ -88,6 +89,9 @@ func (t *Tensor) set(op string, spec Spec, offset int, buf *Buffer) error {
 			spec, offset, offset+lo, offset+hi, size)
 	}
 	t.begin, t.end = t.addr(offset+lo), t.addr(offset+hi+1)
+	if buf.host != nil {
+		t.host = unsafe.Add(buf.host, offset*spec.DType.Size())
+	}
 	return nil
 }
 
@@ -150,12 +154,7 @@ func HostSlice[T any](t *Tensor) (all []T, offset int) {
 
 // HostPointer is the address of the element at the tensor's offset; nil
 // without elements. For engines.
-func (t *Tensor) HostPointer() unsafe.Pointer {
-	if t.n == 0 {
-		return nil
-	}
-	return unsafe.Add(t.buf.host, t.offset*t.spec.DType.Size())
-}
+func (t *Tensor) HostPointer() unsafe.Pointer { return t.host }
 
 // Spec is the tensor's canonical spec.
 func (t *Tensor) Spec() Spec { return t.spec }

@@ -87,6 +87,7 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 	if err != nil {
 		return nil, err
 	}
+	k.simplify()
 	return k, nil
 }
 

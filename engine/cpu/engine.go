@@ -188,12 +188,23 @@ func (e *Engine) admit() error {
 }
 
 // Run implements engine.Engine.
-func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) error {
+func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) (err error) {
 	if err := e.admit(); err != nil {
 		return err
 	}
-	defer e.pool.busy.Store(false) // also when the goroutine exits
-	return e.admitted(k, out, in)
+	done := false
+	defer func() { // one for both, for the sake of small operations; a goroutine that exits passes here too
+		if !done {
+			err = e.fail(k, recover())
+		}
+		e.pool.busy.Store(false)
+	}()
+	ck, err := e.checked(k, out, in)
+	if err == nil {
+		err = e.run.kernel(ck, out, in)
+	}
+	done = true
+	return err
 }
 
 // Begin implements engine.Execution.
@@ -219,7 +230,7 @@ func (p *pass) Run(k engine.Kernel, out, in []*engine.Tensor) error {
 	if !p.open.Load() {
 		return fmt.Errorf("%w: the pass has ended", engine.ErrBusy)
 	}
-	return p.e.admitted(k, out, in)
+	return p.e.execute(k, out, in)
 }
 
 // End implements engine.Pass.
@@ -229,32 +240,34 @@ func (p *pass) End() {
 	}
 }
 
-// admitted checks the arguments and executes; the caller is admitted.
-func (e *Engine) admitted(k engine.Kernel, out, in []*engine.Tensor) error {
+// checked says whether k can run on these arguments.
+func (e *Engine) checked(k engine.Kernel, out, in []*engine.Tensor) (*kernel, error) {
 	ck, ok := k.(*kernel)
 	if !ok || ck.id != e.id {
-		return engine.ErrForeignKernel
+		return nil, engine.ErrForeignKernel
 	}
-	if err := ck.Check(out, in); err != nil {
-		return err
-	}
-	return e.execute(ck, out, in)
+	return ck, ck.Check(out, in)
 }
 
-func (e *Engine) execute(k *kernel, out, in []*engine.Tensor) (err error) {
+// execute is Run for a caller who is admitted.
+func (e *Engine) execute(k engine.Kernel, out, in []*engine.Tensor) (err error) {
+	ck, err := e.checked(k, out, in)
+	if err != nil {
+		return err
+	}
 	done := false
 	defer func() {
 		if !done {
 			err = e.fail(k, recover())
 		}
 	}()
-	err = e.run.kernel(k, out, in)
+	err = e.run.kernel(ck, out, in)
 	done = true
 	return err
 }
 
 // fail breaks the engine after a panic v, or a Goexit if v is nil.
-func (e *Engine) fail(k *kernel, v any) error {
+func (e *Engine) fail(k engine.Kernel, v any) error {
 	b := &engine.BrokenError{Op: k.Op().Name(), Value: v, Stack: debug.Stack()}
 	if p, ok := v.(*Panic); ok {
 		b.Value, b.Stack = p.Value, p.Stack

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/native"
 )
 
 // kernel is an operation bound to specs for this kind of engine: steps over
@@ -18,6 +19,27 @@ type kernel struct {
 	pieces  []int // offset of each piece of scratch
 	scratch int   // bytes
 	host    engine.HostKernel
+
+	// solo is all that the kernel does, where that is one row of an elementwise
+	// plan over the inputs in their order: most small operations.
+	solo *native.MapPlan
+}
+
+// simplify finds solo.
+func (k *kernel) simplify() {
+	if len(k.steps) != 1 || k.NumOut() != 1 {
+		return
+	}
+	s, ok := k.steps[0].(*mapStep)
+	if !ok || !s.plan.SingleRow() || s.n != 1+k.NumIn() || s.at[0] != k.NumIn() {
+		return
+	}
+	for i, slot := range s.at[1:s.n] {
+		if slot != i {
+			return
+		}
+	}
+	k.solo = s.plan
 }
 
 // Workspace implements engine.Kernel.
@@ -40,6 +62,14 @@ type run struct {
 }
 
 func (r *run) kernel(k *kernel, out, in []*engine.Tensor) error {
+	if k.solo != nil {
+		var x [3]unsafe.Pointer
+		for i, t := range in {
+			x[i] = t.HostPointer()
+		}
+		k.solo.RunRow(out[0].HostPointer(), x[0], x[1], x[2])
+		return nil
+	}
 	scratch := r.e.scratchFor(k.scratch)
 	if k.host != nil {
 		return r.hosted(k, out, in, scratch)
