@@ -41,6 +41,7 @@ var rules = []rule{
 	{"engine/native", []string{"engine"}, []string{"gonum.org/v1/gonum", "golang.org/x/sys"},
 		"native kernels need no library at run time"},
 	{"engine/gonumx", []string{"engine"}, []string{"gonum.org/v1/gonum"}, "interchange with gonum needs the contract alone"},
+	{"engine/npy", []string{"engine"}, nil, "files of tensors need the contract alone"},
 	{"engine/blas", []string{"engine"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys"},
 		"a provider knows the contract, not the engine that uses it"},
 	{"engine/cpu", []string{"engine", "engine/native", "engine/blas"},
