@@ -21,7 +21,7 @@ import (
 )
 
 var (
-	histories = flag.Int("histories", 400, "random histories to run")
+	histories = flag.Int("histories", 10_000, "random histories to run")
 	seedFlag  = flag.Uint64("seed", 0, "seed of the one history to run; 0: -histories fresh ones")
 )
 
@@ -43,13 +43,15 @@ type history struct {
 	obey   bool // items look at their context
 	calls  int
 	scale  time.Duration // of what takes time
+	hot    int           // polls before a coordinator sleeps
+	nap    time.Duration // least that it sleeps then
 	net    mpitest.Options
 }
 
 func newHistory(seed uint64) *history {
 	r := rand.New(rand.NewPCG(seed, 1))
 	h := &history{seed: seed, ranks: 1 + r.IntN(6), fail: map[int]string{}, cancel: map[int]time.Duration{}, calls: 1 + r.IntN(2)}
-	n := []int{0, 1, 2, r.IntN(20), r.IntN(201)}[r.IntN(5)]
+	n := []int{0, 1, 2, r.IntN(10), r.IntN(20), r.IntN(20), r.IntN(20), r.IntN(201)}[r.IntN(8)]
 	h.opts = Options{Root: r.IntN(h.ranks), Batch: []int{0, 0, 1, 2, 7, max(n, 1)}[r.IntN(6)], Depth: []int{0, 0, 1, 2}[r.IntN(4)],
 		FirstSeen: r.IntN(10) == 0, RoundTrip: r.IntN(3) == 0, MaxBytes: []int{0, 1, 50}[r.IntN(3)]}
 	for rank := range h.ranks {
@@ -81,15 +83,19 @@ func newHistory(seed uint64) *history {
 		}
 	}
 	h.obey = r.IntN(3) > 0
+	h.hot = []int{1, 1, 1, 1, 1, 1, 4, 4, 20, 400 / (1 + r.IntN(40))}[r.IntN(10)]
+	h.nap = scale
 	h.net = mpitest.Options{Eager: []int{0, -1, 64}[r.IntN(3)]}
 	if r.IntN(2) == 0 {
 		h.net.Seed = seed | 1
 	}
 	if r.IntN(2) == 0 {
 		limit := []time.Duration{10 * time.Microsecond, time.Millisecond, 100 * time.Millisecond}[r.IntN(3)]
+		h.nap = max(h.nap, limit)
 		dr := rand.New(rand.NewPCG(seed, 3))
 		h.net.Delay = func(mpitest.Message) time.Duration { return time.Duration(dr.Int64N(int64(limit))) }
 	}
+	h.nap /= []time.Duration{2, 5, 20}[r.IntN(3)] // it may be late for most, or for none
 	return h
 }
 
@@ -106,7 +112,8 @@ type outcome struct {
 
 // run makes the calls of the history on one rank.
 func (h *history) run(w *World, ran []atomic.Int32, out []outcome) error {
-	w.pause = func(d time.Duration) { time.Sleep(max(d, h.scale/20)) } // the bubble's time
+	w.hot = h.hot
+	w.pause = func(d time.Duration) { time.Sleep(max(d, h.nap)) } // the bubble's time
 	for call := range out {
 		if err := h.call(w, ran, &out[call]); err != nil {
 			return err
@@ -286,34 +293,44 @@ func TestHistories(t *testing.T) {
 		n, base = 1, *seedFlag
 	}
 	t.Logf("%d random histories from seed %d on", n, base)
-	for k := range n {
-		h := newHistory(base + uint64(k))
-		synctest.Test(t, func(t *testing.T) {
-			late := time.AfterFunc(100*time.Second+1000*h.scale, func() { panic(fmt.Sprint("hangs: ", h)) })
-			defer late.Stop()
-			net := mpitest.New(h.ranks, h.net)
-			ran := make([]atomic.Int32, len(h.cost))
-			outs := make([][]outcome, h.ranks)
-			err := net.Run(func(c transport.Comm) error {
-				w, err := NewWorld(c)
-				if err != nil {
-					return err
-				}
-				outs[w.Rank()] = make([]outcome, h.calls)
-				if err := h.run(w, ran, outs[w.Rank()]); err != nil {
-					return err
-				}
-				return w.Close()
-			})
-			if err == nil {
-				err = errors.Join(net.Check(), h.check(ran, outs))
-			}
-			if err != nil {
-				t.Errorf("%v\n%v", h, err)
+	var failed atomic.Bool
+	const parts = 2 // side by side
+	for part := range parts {
+		t.Run("", func(t *testing.T) {
+			t.Parallel()
+			for k := part; k < n && !failed.Load(); k += parts {
+				h := newHistory(base + uint64(k))
+				synctest.Test(t, func(t *testing.T) {
+					if err := h.try(); err != nil {
+						failed.Store(true)
+						t.Errorf("%v\n%v", h, err)
+					}
+				})
 			}
 		})
-		if t.Failed() {
-			return
-		}
 	}
+}
+
+// try runs the history on ranks of its own, inside a bubble.
+func (h *history) try() error {
+	late := time.AfterFunc(100*time.Second+1000*h.scale, func() { panic(fmt.Sprint("hangs: ", h)) })
+	defer late.Stop()
+	net := mpitest.New(h.ranks, h.net)
+	ran := make([]atomic.Int32, len(h.cost))
+	outs := make([][]outcome, h.ranks)
+	err := net.Run(func(c transport.Comm) error {
+		w, err := NewWorld(c)
+		if err != nil {
+			return err
+		}
+		outs[w.Rank()] = make([]outcome, h.calls)
+		if err := h.run(w, ran, outs[w.Rank()]); err != nil {
+			return err
+		}
+		return w.Close()
+	})
+	if err != nil {
+		return err
+	}
+	return errors.Join(net.Check(), h.check(ran, outs))
 }

@@ -65,7 +65,7 @@ func newCall(w *World, opts *Options) *call {
 	if pause == nil {
 		pause = nap
 	}
-	return &call{w: w, opts: opts, ladder: ladder{pause: pause}}
+	return &call{w: w, opts: opts, ladder: ladder{pause: pause, most: w.hot}}
 }
 
 func (c *call) fault(f *fault) *fault {

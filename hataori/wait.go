@@ -21,7 +21,8 @@ const (
 // longer naps.
 type ladder struct {
 	pause func(time.Duration)
-	polls int
+	most  int // bound of the hot polls, in tests; 0: none
+	polls int // since something happened
 	nap   time.Duration
 }
 
@@ -30,8 +31,10 @@ func (l *ladder) reset() { l.polls, l.nap = 0, 0 }
 
 // wait takes the next step; hot is the number of polls before the first nap.
 func (l *ladder) wait(hot int, longest time.Duration) {
-	if l.polls < hot {
-		l.polls++
+	if l.most > 0 {
+		hot = min(hot, l.most)
+	}
+	if l.polls++; l.polls <= hot {
 		runtime.Gosched()
 		return
 	}
