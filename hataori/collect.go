@@ -85,6 +85,9 @@ func collect[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], o
 		p.log(slog.LevelWarn, "refused", "err", err)
 		return nil, err
 	}
+	if err := p.startRecorder("PmapLanes"); err != nil {
+		return nil, err
+	}
 	if w.rank == opts.Root {
 		dst.results = make([]U, len(items))
 	}
@@ -92,6 +95,7 @@ func collect[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], o
 	if err == nil {
 		err = p.settle(own, item)
 	}
+	err = p.rec.finish(err)
 	if err != nil {
 		p.log(slog.LevelWarn, "ended early", "err", err)
 		return nil, err

@@ -74,6 +74,7 @@ type laneState struct {
 	out   wire.ResultWriter
 
 	clock laneClock
+	log   *laneLog // nil: nobody wants to know
 	_     [64]byte
 }
 
@@ -412,6 +413,9 @@ func (l *laneState) publish() {
 	k := &l.clock
 	now := time.Since(k.base)
 	d := now - k.last
+	if l.log != nil {
+		l.log.add(k, now, max(l.cur.Load(), -1))
+	}
 	k.last = now
 	l.busy.Store(l.busy.Load() + int64(d))
 	l.items.Store(l.items.Load() + int64(k.since))

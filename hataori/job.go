@@ -134,10 +134,13 @@ func (l *lane[L, T, U]) one(seg *farm.Segment, i int64) {
 // failed ends an item that did not come to a result: it failed, unless it only
 // says that its context was cancelled.
 func (l *lane[L, T, U]) failed(f *fault) {
-	l.st.tick()
 	ctx := l.st.ctx
 	gaveUp := f.kind == KindError && ctx.Err() != nil &&
 		(errors.Is(f.err, context.Canceled) || errors.Is(f.err, ctx.Err()) || errors.Is(f.err, context.Cause(ctx)))
+	if !gaveUp {
+		l.st.log.fail(l.index)
+	}
+	l.st.tick()
 	if l.inOut {
 		l.inOut = false
 		l.st.out.Undo()

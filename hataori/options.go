@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/hataori/hataori-go/lanes"
+	"github.com/hataori/hataori-go/trace"
 )
 
 // Codec turns values into bytes and back, for [Options.Codec]. The methods are
@@ -24,8 +25,8 @@ type Codec interface {
 }
 
 // Options of a collective call. The zero value is the default. Root, Batch,
-// Depth, Collect, Retries, ItemTimeout, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks;
-// the rest is each rank's own.
+// Depth, Collect, Retries, ItemTimeout, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks, and so must be whether
+// there is a Trace; the rest is each rank's own.
 type Options struct {
 	// Root is the rank that holds the items and gets the results. Default: 0.
 	Root int
@@ -99,6 +100,11 @@ type Options struct {
 	// panic in it is logged, and it is not called again.
 	Progress      func(Progress)
 	ProgressEvery time.Duration
+
+	// Trace records what each lane did when; it must be nil on all ranks or on
+	// none. The call adds itself to it, at the root with all ranks, elsewhere with
+	// this one, however it ends, unless the world breaks. See package trace.
+	Trace *trace.Recording
 
 	// Logger gets structured events of this rank. nil: none.
 	Logger *slog.Logger

@@ -68,6 +68,9 @@ func PmapLanes[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L],
 		p.log(slog.LevelWarn, "refused", "err", err)
 		return nil, err
 	}
+	if err := p.startRecorder("PmapLanes"); err != nil {
+		return nil, err
+	}
 	var results []U
 	if w.rank == opts.Root {
 		results = make([]U, len(items))
@@ -76,6 +79,7 @@ func PmapLanes[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L],
 	if err == nil {
 		err = p.settle(own, item)
 	}
+	err = p.rec.finish(err)
 	if err != nil {
 		p.log(slog.LevelWarn, "ended early", "err", err)
 		return nil, err
@@ -161,8 +165,8 @@ func (p *pmap[L, T, U]) terms(items []T) terms {
 		{"codec", codec},
 		{"Options.Root", fmt.Sprint(o.Root)},
 		{"Options.Batch", fmt.Sprint(o.Batch)},
-		{"options", fmt.Sprintf("Depth %d, Collect %v, FirstSeen %v, RoundTrip %v, MaxBytes %d, Retries %d, ItemTimeout %v, ErrorCodec %T",
-			o.Depth, o.Collect, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.Retries, o.ItemTimeout, o.ErrorCodec)},
+		{"options", fmt.Sprintf("Depth %d, Collect %v, FirstSeen %v, RoundTrip %v, MaxBytes %d, Retries %d, ItemTimeout %v, Trace %v, ErrorCodec %T",
+			o.Depth, o.Collect, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.Retries, o.ItemTimeout, o.Trace != nil, o.ErrorCodec)},
 	}
 	return t
 }
@@ -191,11 +195,11 @@ func (p *pmap[L, T, U]) work(ag agreed, items []T, dst sink[U]) (own, item *faul
 			own = p.object(ErrNoLanes, nil, "%d items, and the executor is nil on all ranks", ag.items)
 		}
 	case p.w.size == 1:
-		return p.alone(items, dst)
+		return p.alone(ag, items, dst)
 	case root:
 		return p.lead(ag, items, dst, start)
 	default:
-		return p.serve(start)
+		return p.serve(ag, start)
 	}
 	if p.opts.Stats != nil {
 		*p.opts.Stats = Stats{Elapsed: time.Since(start)}
@@ -203,7 +207,7 @@ func (p *pmap[L, T, U]) work(ag agreed, items []T, dst sink[U]) (own, item *faul
 	return own, nil, nil
 }
 
-func (p *pmap[L, T, U]) newJob(owner bool) *job[L, T, U] {
+func (p *pmap[L, T, U]) newJob(owner bool, ag agreed) *job[L, T, U] {
 	n := 0
 	if p.ex != nil {
 		n = p.ex.Lanes()
@@ -214,12 +218,13 @@ func (p *pmap[L, T, U]) newJob(owner bool) *job[L, T, U] {
 	}
 	j := &job[L, T, U]{crew: newCrew(ctx, n, owner, p.opts), opts: p.opts, absorb: p.absorb, ex: p.ex, f: p.f, in: p.in, out: p.out, rt: p.opts.RoundTrip && p.w.size == 1}
 	j.rank, j.host = p.w.rank, p.w.host
+	p.rec.follow(j.crew, ag.lanes*p.w.size)
 	return j
 }
 
 // alone evaluates all items on a world of one.
-func (p *pmap[L, T, U]) alone(items []T, dst sink[U]) (own, item *fault, err error) {
-	j := p.newJob(true)
+func (p *pmap[L, T, U]) alone(ag agreed, items []T, dst sink[U]) (own, item *fault, err error) {
+	j := p.newJob(true, ag)
 	j.src, j.dst = sliceSource[T](items), dst
 	start := time.Now()
 	m := p.startMeter(j.crew, int64(len(items)))
@@ -253,7 +258,7 @@ func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordin
 
 // lead is the part of the root.
 func (p *pmap[L, T, U]) lead(ag agreed, items []T, dst sink[U], start time.Time) (own, item *fault, err error) {
-	j := p.newJob(true)
+	j := p.newJob(true, ag)
 	j.src, j.dst = sliceSource[T](items), dst
 	j.q.Push(farm.Range{End: ag.items}, false, nil)
 	return p.coordinate(j, ag, start)
@@ -280,6 +285,7 @@ func (p *pmap[L, T, U]) coordinate(j *job[L, T, U], ag agreed, start time.Time) 
 		r.ended = p.leftOver(j.crew)
 	}
 	r.finish(time.Since(start))
+	p.rec.note(r.coordinator.stats)
 	if p.opts.Stats != nil {
 		*p.opts.Stats = r.coordinator.stats
 	}
@@ -297,8 +303,8 @@ func (p *pmap[L, T, U]) leftOver(c *crew) *fault {
 }
 
 // serve is the part of the other ranks.
-func (p *pmap[L, T, U]) serve(start time.Time) (own, item *fault, err error) {
-	j := p.newJob(false)
+func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err error) {
+	j := p.newJob(false, ag)
 	l := &workerLoop{
 		coordinator: p.newCoordinator(j, start),
 		root:        p.opts.Root,
@@ -313,6 +319,7 @@ func (p *pmap[L, T, U]) serve(start time.Time) (own, item *fault, err error) {
 	if l.noLanes && l.ended == nil && j.sick != nil {
 		l.ended = p.leftOver(j.crew)
 	}
+	p.rec.note(l.coordinator.stats)
 	if s := p.opts.Stats; s != nil {
 		*s = l.coordinator.stats
 		s.Elapsed, s.Lanes = time.Since(start), j.stats()

@@ -58,6 +58,10 @@ type call struct {
 
 	remote   atomic.Int64 // at the root: results that came from other ranks
 	absorbed atomic.Int64 // at the root: of all results, those that stand for failures
+
+	farLanes, farBusy atomic.Int64 // at the root, for Progress: lanes of the other ranks
+
+	rec *recorder // Options.Trace; nil: none
 }
 
 func newCall(w *World, opts *Options) *call {

@@ -13,6 +13,8 @@ type Progress struct {
 	Total   int64         // −1 where the source does not tell
 	Elapsed time.Duration // since the work began
 	Rate    float64       // items per second since the last report
+	Lanes   int           // healthy lanes of all ranks
+	Busy    int           // of these, lanes that have items
 
 	// Remaining is what is left divided by the mean rate so far; −1 as long as
 	// that is not known.
@@ -82,6 +84,9 @@ func (m *meter) sample() Progress {
 	if d := p.Elapsed - m.last.Elapsed; d > 0 {
 		p.Rate = float64(p.Done-m.last.Done) / d.Seconds()
 	}
+	own := m.crew.snapshot()
+	p.Lanes = own.Healthy + int(m.call.farLanes.Load())
+	p.Busy = max(own.Healthy-own.Idle, 0) + int(m.call.farBusy.Load())
 	if p.Total >= 0 && p.Done > 0 {
 		p.Remaining = time.Duration(float64(p.Elapsed) / float64(p.Done) * float64(max(p.Total-p.Done, 0)))
 	}

@@ -44,6 +44,7 @@ func (r *rootLoop) run(ctl *lanes.Control) error {
 
 func (r *rootLoop) loop() error {
 	for {
+		turn := r.rec.turn()
 		if err := r.flush(); err != nil {
 			return err
 		}
@@ -66,6 +67,11 @@ func (r *rootLoop) loop() error {
 			}
 		}
 		r.lower(r.m.Limit())
+		if r.opts.Progress != nil {
+			lanes, busy := r.m.Crew()
+			r.farLanes.Store(int64(lanes))
+			r.farBusy.Store(busy)
+		}
 		if own.Idle > 0 {
 			r.feed()
 		}
@@ -73,6 +79,7 @@ func (r *rootLoop) loop() error {
 			return nil
 		}
 		if got || len(failed) > 0 || len(effects) > 0 {
+			r.rec.worked(turn)
 			r.ladder.reset()
 			continue
 		}

@@ -136,10 +136,14 @@ func PmapStream[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L]
 		s.log(slog.LevelWarn, "refused", "err", err)
 		return err
 	}
+	if err := s.startRecorder("PmapStream"); err != nil {
+		return err
+	}
 	own, item, err := s.flow(ag, source, sink)
 	if err == nil {
 		err = s.settle(own, item)
 	}
+	err = s.rec.finish(err)
 	if err != nil {
 		s.log(slog.LevelWarn, "ended early", "err", err)
 	}
@@ -195,7 +199,7 @@ func (s *stream[L, T, U]) flow(ag agreed, source Source[T], sink Sink[U]) (own, 
 	case root:
 		return s.root(ag, source, sink, start)
 	default:
-		return s.serve(start)
+		return s.serve(ag, start)
 	}
 	if s.opts.Stats != nil {
 		*s.opts.Stats = Stats{Elapsed: time.Since(start)}
@@ -209,7 +213,7 @@ func (s *stream[L, T, U]) root(ag agreed, source Source[T], sink Sink[U], start 
 	var cancel context.CancelCauseFunc
 	s.ctx, cancel = context.WithCancelCause(s.outer)
 	defer cancel(nil)
-	j := s.newJob(true)
+	j := s.newJob(true, ag)
 	b := newBelt(s.call, j.crew, source, sink, cancel)
 	if b.window = s.opts.Window; b.window == 0 {
 		b.window = min(max(windowPerLane*ag.lanes*s.w.size, leastWindow), mostWindow)
@@ -225,6 +229,7 @@ func (s *stream[L, T, U]) root(ag agreed, source Source[T], sink Sink[U], start 
 		own, item, err = s.coordinate(j, ag, start)
 	}
 	b.finish()
+	s.rec.stalled(b.stalls, b.stalled)
 	if st := s.opts.Stats; st != nil {
 		st.Skipped, st.Stalls, st.Stalled, st.Gaps = b.skipped, b.stalls, b.stalled, b.gaps
 	}

@@ -40,6 +40,7 @@ func (l *workerLoop) run(ctl *lanes.Control) error {
 func (l *workerLoop) loop() error {
 	l.told = time.Now()
 	for {
+		turn := l.rec.turn()
 		if err := l.flush(); err != nil {
 			return err
 		}
@@ -67,6 +68,7 @@ func (l *workerLoop) loop() error {
 			return nil
 		}
 		if got || said || len(failed) > 0 {
+			l.rec.worked(turn)
 			l.ladder.reset()
 			continue
 		}

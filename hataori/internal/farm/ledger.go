@@ -19,6 +19,7 @@ type peer struct {
 	asked   bool  // it was asked to return items and had none, or has not answered; until its next movable grant
 	waiting bool  // and has not answered
 	counted bool  // it is one of the candidates
+	busy    int64 // lanes that the items it holds can keep busy
 	gone    bool
 }
 
@@ -61,8 +62,15 @@ func (r *Root) hold(p *peer, n int64, pinned bool) {
 // surplus is how many unstarted items the rank may have to give back.
 func (p *peer) surplus() int64 { return p.movable - int64(p.load.Lanes) }
 
-// weigh keeps count of the candidates of takeBack.
+// Crew is the number of healthy lanes of the other ranks, and how many of them
+// the items that these ranks hold can keep busy.
+func (r *Root) Crew() (lanes int, busy int64) { return r.lanes, r.busy }
+
+// weigh keeps count of busy lanes and of the candidates of takeBack.
 func (r *Root) weigh(p *peer) {
+	busy := min(p.held, int64(p.load.Lanes))
+	r.busy += busy - p.busy
+	p.busy = busy
 	is := !p.asked && worthMoving(p.surplus(), p.load)
 	if is == p.counted {
 		return

@@ -72,6 +72,7 @@ type Root struct {
 	candidates int           // ranks that takeBack may ask
 	timing     int           // lanes of the ranks that have measured their items
 	timed      time.Duration // sum of the times per item of these lanes
+	busy       int64         // lanes that have items, as far as that is known
 	scanned    int64         // the limit that notices has gone through the ranks with
 
 	// What was granted, for statistics.
