@@ -53,8 +53,11 @@ check_build() {
 check_unit() { HATAORI_REQUIRE_MPI=1 HATAORI_REQUIRE_BLAS=1 HATAORI_REQUIRE_HDF5=1 CGO_ENABLED=0 go test -count=1 ./...; }
 check_race() { CGO_ENABLED=1 go test -race -short -count=1 ./...; }
 
-# The engines again without the processor's vector kernels.
-check_portable() { HATAORI_CPU_FEATURES=portable go test -short -count=1 ./engine/...; }
+# The engines again as on processors without AVX-512, and without vector instructions at all.
+check_portable() {
+  GODEBUG=cpu.avx512f=off go test -short -count=1 ./engine/native ./engine/cpu &&
+    GODEBUG=cpu.avx2=off go test -short -count=1 ./engine/...
+}
 
 if [ "${1:-}" = --list ]; then
   for s in "${stages[@]}"; do read -r name limit _ <<<"$s"; printf '%-12s %4d s\n' "$name" "$limit"; done

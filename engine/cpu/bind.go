@@ -15,7 +15,7 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 	if h, ok := op.(engine.HostOp); ok {
 		return k, k.bindHost(h)
 	}
-	bd := binder{e: e, k: k, width: e.pool.width, next: k.NumIn() + k.NumOut()}
+	bd := binder{e: e, k: k, width: e.pool.width, level: e.native.Level(), next: k.NumIn() + k.NumOut()}
 	o := k.Out(0)
 	var a engine.Spec
 	if k.NumIn() > 0 {
@@ -34,9 +34,9 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 	case engine.Reshape:
 		bd.reshape(o, a)
 	case engine.Add:
-		bd.binary(native.NewAdd(o.DType, ext, o.AppendStrides(nil), a.AppendStrides(nil), k.In(1).AppendStrides(nil)), o)
+		bd.binary(bd.level.NewAdd(o.DType, ext, o.AppendStrides(nil), a.AppendStrides(nil), k.In(1).AppendStrides(nil)), o)
 	case engine.Mul:
-		bd.binary(native.NewMul(o.DType, ext, o.AppendStrides(nil), a.AppendStrides(nil), k.In(1).AppendStrides(nil)), o)
+		bd.binary(bd.level.NewMul(o.DType, ext, o.AppendStrides(nil), a.AppendStrides(nil), k.In(1).AppendStrides(nil)), o)
 	case engine.Scale:
 		bd.scale(op.By.Or(1), o, a)
 	case engine.Conj:
@@ -112,7 +112,8 @@ type binder struct {
 	e     *Engine
 	k     *kernel
 	width int
-	next  int // the next free slot
+	level native.Level // of the engine's own kernels
+	next  int          // the next free slot
 }
 
 func (b *binder) step(s step) { b.k.steps = append(b.k.steps, s) }
@@ -133,7 +134,7 @@ func (b *binder) conj(out, in engine.Spec) {
 		b.copy(out, in, 1, 0)
 		return
 	}
-	b.unary(native.NewConj(out.DType, out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil)), out)
+	b.unary(b.level.NewConj(out.DType, out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil)), out)
 }
 
 // scale by a real factor scales both parts of complex elements: they are twice as
@@ -150,7 +151,7 @@ func (b *binder) scale(by complex128, out, in engine.Spec) {
 		}
 		ext, so, si = append(ext, 2), append(so, 1), append(si, 1)
 	}
-	b.unary(native.NewScale(d, by, ext, so, si), out)
+	b.unary(b.level.NewScale(d, by, ext, so, si), out)
 }
 
 // reshape copies by way of whichever side can be viewed in the other's shape,

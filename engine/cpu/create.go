@@ -4,11 +4,10 @@ import (
 	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
-	"github.com/hataori/hataori-go/engine/native"
 )
 
 func (b *binder) fill(op engine.Fill, out engine.Spec) {
-	p := native.NewCopy(out.DType.Size(), out.Shape.Ints(), out.AppendStrides(nil), make([]int, out.Rank()))
+	p := b.level.NewCopy(out.DType.Size(), out.Shape.Ints(), out.AppendStrides(nil), make([]int, out.Rank()))
 	b.step(&moveStep{plan: p, in: -1, value: bitsOf(op.Value, out.DType), cut: pieces(p.Items(), b.width, 0, float64(out.Bytes()))})
 }
 

@@ -253,9 +253,9 @@ func (b *binder) copyDims(layout []dim, o int, t engine.DType, conj bool, dst, s
 	}
 	var p *native.CopyPlan
 	if conj {
-		p = native.NewConjCopy(t, ext, to, from)
+		p = b.level.NewConjCopy(t, ext, to, from)
 	} else {
-		p = native.NewCopy(t.Size(), ext, to, from)
+		p = b.level.NewCopy(t.Size(), ext, to, from)
 	}
 	b.step(b.copyPlan(p, step*t.Size(), dst, src))
 }
@@ -273,5 +273,5 @@ func (b *binder) pointwise(c *contraction, out engine.Spec) {
 			str[o] = append(str[o], d.s[o])
 		}
 	}
-	b.binary(native.NewMul(out.DType, ext, str[opC], str[opA], str[opB]), engine.SpecOf(out.DType, ext...))
+	b.binary(b.level.NewMul(out.DType, ext, str[opC], str[opA], str[opB]), engine.SpecOf(out.DType, ext...))
 }

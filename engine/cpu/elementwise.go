@@ -29,7 +29,7 @@ func binaryWork(f engine.Binary) float64 {
 }
 
 func (b *binder) unaryOp(u engine.Unary, out, in engine.Spec) {
-	p := native.NewUnary(u, in.DType, out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil))
+	p := b.level.NewUnary(u, in.DType, out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil))
 	b.mapTo(p, unaryWork(u), wider(out, in), 1, 0)
 }
 
@@ -37,12 +37,12 @@ func (b *binder) binaryOp(f engine.Binary, out, x, y engine.Spec) {
 	if (f == engine.Div || f == engine.Rem) && !x.DType.IsFloat() {
 		b.check(1, engine.ErrDivideByZero, native.Zero(x.DType))
 	}
-	p := native.NewBinary(f, x.DType, out.Shape.Ints(), out.AppendStrides(nil), x.AppendStrides(nil), y.AppendStrides(nil))
+	p := b.level.NewBinary(f, x.DType, out.Shape.Ints(), out.AppendStrides(nil), x.AppendStrides(nil), y.AppendStrides(nil))
 	b.mapTo(p, binaryWork(f), wider(out, x), 2, 0, 1)
 }
 
 func (b *binder) ternaryOp(f engine.Ternary, out, x, y, z engine.Spec) {
-	p := native.NewTernary(f, y.DType, out.Shape.Ints(), out.AppendStrides(nil), x.AppendStrides(nil), y.AppendStrides(nil), z.AppendStrides(nil))
+	p := b.level.NewTernary(f, y.DType, out.Shape.Ints(), out.AppendStrides(nil), x.AppendStrides(nil), y.AppendStrides(nil), z.AppendStrides(nil))
 	b.mapTo(p, 8, out, 3, 0, 1, 2)
 }
 

@@ -35,7 +35,7 @@ func (b *binder) reduce(op engine.Reduce, out, in engine.Spec) {
 		for _, m := range summed {
 			count *= m
 		}
-		b.mapTo(native.NewDivide(out.DType, float64(count), out.Shape.Ints(), dst, dst), 8, out, 1, 1)
+		b.mapTo(b.level.NewDivide(out.DType, float64(count), out.Shape.Ints(), dst, dst), 8, out, 1, 1)
 		return
 	case engine.ArgMax, engine.ArgMin:
 		p := native.NewArg(in.DType, op.F == engine.ArgMin, kept, dst, src, summed, srcSummed)
@@ -46,7 +46,7 @@ func (b *binder) reduce(op engine.Reduce, out, in engine.Spec) {
 	case engine.Norm1, engine.Norm2, engine.NormInf:
 		flops *= 4
 	}
-	p := native.NewFold(op.F, in.DType, kept, dst, src, summed, srcSummed)
+	p := b.level.NewFold(op.F, in.DType, kept, dst, src, summed, srcSummed)
 	if b.width > 1 && p.Items() < 2*b.width && p.Parts() > 1 && pays(flops, bytes) {
 		total := p.Items() * p.Parts()
 		slot := b.scratchBytes(total * p.PartialBytes())

@@ -26,7 +26,7 @@ func (b *binder) copyPlan(p *native.CopyPlan, bytes, outSlot, inSlot int) *copyS
 }
 
 func (b *binder) copy(out, in engine.Spec, outSlot, inSlot int) {
-	p := native.NewCopy(out.DType.Size(), out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil))
+	p := b.level.NewCopy(out.DType.Size(), out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil))
 	s := b.copyPlan(p, out.Bytes(), outSlot, inSlot)
 	if out == in { // the output may be the input itself
 		b.step(&selfCopy{s})
@@ -128,7 +128,7 @@ func (s *joinStep) run(r *run, w, _ int) {
 
 func (b *binder) reduceSum(axes engine.Axes, out, in engine.Spec) {
 	kept, src, summed, srcSummed := splitAxes(axes, in)
-	p := native.NewSum(out.DType, kept, out.AppendStrides(nil), src, summed, srcSummed)
+	p := b.level.NewSum(out.DType, kept, out.AppendStrides(nil), src, summed, srcSummed)
 	n := in.Elements()
 	flops, bytes := float64(n), float64(n*in.DType.Size())
 	if b.width > 1 && p.Items() < 2*b.width && p.Parts() > 1 && pays(flops, bytes) {

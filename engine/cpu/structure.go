@@ -23,9 +23,9 @@ func (b *binder) moves(op engine.Mover) {
 		s := &moveStep{out: len(in) + m.Out, in: m.In, outShift: m.OutShift * size, inShift: m.InShift * size}
 		if m.In < 0 {
 			s.value = bitsOf(op.Fill(), m.To.DType)
-			s.plan = native.NewCopy(size, ext, to, make([]int, len(ext)))
+			s.plan = b.level.NewCopy(size, ext, to, make([]int, len(ext)))
 		} else {
-			s.plan = native.NewCopy(size, ext, to, m.From.AppendStrides(nil))
+			s.plan = b.level.NewCopy(size, ext, to, m.From.AppendStrides(nil))
 		}
 		s.cut = pieces(s.plan.Items(), b.width, 0, float64(2*m.To.Bytes()))
 		b.step(s)
@@ -135,7 +135,7 @@ func (b *binder) scatter(op engine.Scatter, out, x, index, updates engine.Spec) 
 	b.copy(out, x, 3, 0)
 	loops, rest := gatherAxes(op.Axis, out, index, updates.AppendStrides(nil))
 	loops.To, loops.From, rest.To, rest.From = loops.From, loops.To, rest.From, rest.To
-	p := native.NewScatter(x.DType, index.DType, op.Add, out.AppendStrides(nil)[op.Axis], op.Axis, loops, rest)
+	p := b.level.NewScatter(x.DType, index.DType, op.Add, out.AppendStrides(nil)[op.Axis], op.Axis, loops, rest)
 	b.indexed(p, updates, 3, 2)
 }
 

@@ -65,20 +65,20 @@ const (
 // NewCopy plans a copy of elements of size bytes (1, 4, 8 or 16) between tensors
 // of the given extents. Strides are in elements; the destination's must
 // not make elements overlap.
-func NewCopy(size int, extents, dst, src []int) *CopyPlan {
-	return newCopy(size, engine.NoDType, extents, dst, src)
+func (l Level) NewCopy(size int, extents, dst, src []int) *CopyPlan {
+	return newCopy(l, size, engine.NoDType, extents, dst, src)
 }
 
 // NewConjCopy plans a copy that conjugates; of real elements it is a plain copy.
-func NewConjCopy(d engine.DType, extents, dst, src []int) *CopyPlan {
+func (l Level) NewConjCopy(d engine.DType, extents, dst, src []int) *CopyPlan {
 	conj := d
 	if !d.IsComplex() {
 		conj = engine.NoDType
 	}
-	return newCopy(d.Size(), conj, extents, dst, src)
+	return newCopy(l, d.Size(), conj, extents, dst, src)
 }
 
-func newCopy(size int, conj engine.DType, extents, dst, src []int) *CopyPlan {
+func newCopy(l Level, size int, conj engine.DType, extents, dst, src []int) *CopyPlan {
 	p := &CopyPlan{elem: size, run: 1, conj: conj, src: side{cut: -1}, dst: side{cut: -1}, runTail: runTail{cut: -1}}
 	x := newNest(extents, size, dst, src)
 	if x.empty {
@@ -98,7 +98,7 @@ func newCopy(size int, conj engine.DType, extents, dst, src []int) *CopyPlan {
 	}
 	p.tiles(axes, total > smallBytes)
 	if p.run == 1 && p.src.packed && p.dst.packed {
-		p.vectors = transposerOf(Best(Auto), p.elem)
+		p.vectors = transposerOf(Best(l), p.elem)
 		if n := p.src.to; len(n) > 1 && contiguous(n, n[1]) {
 			p.regular = n[1]
 		}

@@ -130,9 +130,9 @@ func testCopy[T comparable](t *rapid.T, d engine.DType, value func(i int) T, con
 		}
 		want[ds.at(index)] = v
 	})
-	plan := NewCopy(d.Size(), extents, ds.strides, ss.strides)
+	plan := Auto.NewCopy(d.Size(), extents, ds.strides, ss.strides)
 	if doConj {
-		plan = NewConjCopy(d, extents, ds.strides, ss.strides)
+		plan = Auto.NewConjCopy(d, extents, ds.strides, ss.strides)
 	}
 	if rapid.Bool().Draw(t, "as a large tensor") && len(plan.dst.to)*len(plan.src.to) > 1 {
 		plan.buffered = true
@@ -195,7 +195,7 @@ func TestCopyLarge(t *testing.T) {
 			for i := range src {
 				src[i] = float64(i)
 			}
-			NewCopy(8, extents, ds, ss).runAll(&ws, pointer(dst, 0), pointer(src, 0))
+			Auto.NewCopy(8, extents, ds, ss).runAll(&ws, pointer(dst, 0), pointer(src, 0))
 			i := 0
 			each(extents, func(index []int) {
 				if want := (strided{strides: ss}).at(index); dst[i] != float64(want) {
@@ -229,7 +229,7 @@ func TestCopyAllocatesNothing(t *testing.T) {
 	x, y := make([]float64, 1<<16), make([]float64, 1<<16)
 	ss := rowMajor(extents)
 	slices.Reverse(ss)
-	p := NewCopy(8, extents, rowMajor(extents), ss)
+	p := Auto.NewCopy(8, extents, rowMajor(extents), ss)
 	var ws Workspace
 	if avg := testing.AllocsPerRun(5, func() { p.runAll(&ws, pointer(y, 0), pointer(x, 0)) }); avg != 0 {
 		t.Errorf("%v allocations per copy", avg)
@@ -259,7 +259,7 @@ func BenchmarkCopy(b *testing.B) {
 			x[i], y[i] = 1, 1
 		}
 		b.Run(c.name+"/plan", func(b *testing.B) {
-			p := NewCopy(8, c.extents, ds, ss)
+			p := Auto.NewCopy(8, c.extents, ds, ss)
 			var ws Workspace
 			for b.Loop() {
 				p.runAll(&ws, pointer(y, 0), pointer(x, 0))

@@ -35,27 +35,27 @@ const (
 	minRow  = 32   // contiguous rows below this are gathered with their neighbours
 )
 
-// NewAdd plans dst = x + y for tensors of numeric type d and the given extents.
-// Strides are in elements. Integers wrap. dst may be x or y itself, but not
+// NewAdd plans dst = x + y for tensors of numeric type d and the given extents,
+// with kernels of level l at most. Strides are in elements. Integers wrap. dst may be x or y itself, but not
 // overlap them otherwise.
-func NewAdd(d engine.DType, extents, dst, x, y []int) *MapPlan {
-	return newMap(d, rows(d).add, 0, extents, dst, x, y)
+func (l Level) NewAdd(d engine.DType, extents, dst, x, y []int) *MapPlan {
+	return newMap(d, rows(l, d).add, 0, extents, dst, x, y)
 }
 
 // NewMul plans dst = x · y, element by element, as NewAdd does.
-func NewMul(d engine.DType, extents, dst, x, y []int) *MapPlan {
-	return newMap(d, rows(d).mul, 0, extents, dst, x, y)
+func (l Level) NewMul(d engine.DType, extents, dst, x, y []int) *MapPlan {
+	return newMap(d, rows(l, d).mul, 0, extents, dst, x, y)
 }
 
 // NewScale plans dst = by · x, as NewAdd does. by is rounded to d.
-func NewScale(d engine.DType, by complex128, extents, dst, x []int) *MapPlan {
-	return newMap(d, rows(d).scale, by, extents, dst, x)
+func (l Level) NewScale(d engine.DType, by complex128, extents, dst, x []int) *MapPlan {
+	return newMap(d, rows(l, d).scale, by, extents, dst, x)
 }
 
 // NewConj plans dst = the complex conjugate of x for a complex d, as NewAdd
 // does. Where dst is another tensor, NewConjCopy is faster.
-func NewConj(d engine.DType, extents, dst, x []int) *MapPlan {
-	f := rows(d).conj
+func (l Level) NewConj(d engine.DType, extents, dst, x []int) *MapPlan {
+	f := rows(l, d).conj
 	if f == nil {
 		panic("native: conjugate of a real dtype")
 	}

@@ -99,15 +99,15 @@ func testMap[T numeric](t *rapid.T) {
 	py := pointer(y, min(ys.off, ys.n-1))
 	switch {
 	case op == "add":
-		p = NewAdd(d, extents, ds.strides, xs.strides, ys.strides)
+		p = Auto.NewAdd(d, extents, ds.strides, xs.strides, ys.strides)
 	case op == "mul":
-		p = NewMul(d, extents, ds.strides, xs.strides, ys.strides)
+		p = Auto.NewMul(d, extents, ds.strides, xs.strides, ys.strides)
 	case op == "conj" && d.IsComplex():
-		p, py = NewConj(d, extents, ds.strides, xs.strides), nil
+		p, py = Auto.NewConj(d, extents, ds.strides, xs.strides), nil
 	case op == "conj":
 		return
 	default:
-		p, py = NewScale(d, by, extents, ds.strides, xs.strides), nil
+		p, py = Auto.NewScale(d, by, extents, ds.strides, xs.strides), nil
 	}
 	for _, c := range drawCuts(t, p.Items()) {
 		p.Run(new(Workspace), Operands{pointer(dst, min(ds.off, ds.n-1)), pointer(x, min(xs.off, xs.n-1)), py}, c[0], c[1])
@@ -166,7 +166,7 @@ func testSum[T numeric](t *rapid.T) {
 		}
 		want[ds.at(k)] += src[ss.at(index)]
 	})
-	p := NewSum(d, kept, ds.strides, keptStrides, summed, summedStrides)
+	p := Auto.NewSum(d, kept, ds.strides, keptStrides, summed, summedStrides)
 	start := slices.Clone(dst)
 	pd, ps := pointer(dst, min(ds.off, ds.n-1)), pointer(src, min(ss.off, ss.n-1))
 	var ws Workspace
@@ -215,7 +215,7 @@ func TestSumBits(t *testing.T) {
 	for _, shape := range []struct{ kept, summed []int }{{nil, []int{n}}, {[]int{10}, []int{n / 10}}} {
 		ks, ss := []int{1}[:len(shape.kept)], []int{max(len(shape.kept)*10, 1)}
 		whole, parts := make([]float32, 10), make([]float32, 10)
-		p := NewSum(engine.Float32, shape.kept, ks, ks, shape.summed, ss)
+		p := Auto.NewSum(engine.Float32, shape.kept, ks, ks, shape.summed, ss)
 		if p.Parts() < 2 {
 			t.Fatalf("%v: one part only", shape)
 		}
@@ -244,8 +244,8 @@ func BenchmarkMap(b *testing.B) {
 			x[i], y[i] = 1, 1i
 		}
 		one := []int{1}
-		add := NewAdd(engine.Complex128, []int{n}, one, one, one)
-		mul := NewMul(engine.Complex128, []int{n}, one, one, one)
+		add := Auto.NewAdd(engine.Complex128, []int{n}, one, one, one)
+		mul := Auto.NewMul(engine.Complex128, []int{n}, one, one, one)
 		name := map[int]string{1 << 10: "1k", 1 << 22: "4M"}[n]
 		b.Run(name+"/add", func(b *testing.B) {
 			for b.Loop() {
@@ -286,9 +286,9 @@ func BenchmarkSum(b *testing.B) {
 		name string
 		p    *SumPlan
 	}{
-		{"all", NewSum(engine.Float64, nil, nil, nil, []int{n, n}, []int{n, 1})},
-		{"rows", NewSum(engine.Float64, []int{n}, []int{1}, []int{n}, []int{n}, []int{1})},
-		{"columns", NewSum(engine.Float64, []int{n}, []int{1}, []int{1}, []int{n}, []int{n})},
+		{"all", Auto.NewSum(engine.Float64, nil, nil, nil, []int{n, n}, []int{n, 1})},
+		{"rows", Auto.NewSum(engine.Float64, []int{n}, []int{1}, []int{n}, []int{n}, []int{1})},
+		{"columns", Auto.NewSum(engine.Float64, []int{n}, []int{1}, []int{1}, []int{n}, []int{n})},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			for b.Loop() {

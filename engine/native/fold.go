@@ -32,8 +32,8 @@ const foldLanes = 128
 
 // NewFold plans dst[k…] = f over s of src[k…, s…], for elements of dtype d, as
 // NewSum does.
-func NewFold(f engine.Reduction, d engine.DType, kept, dst, src, summed, srcSummed []int) *FoldPlan {
-	p := foldOf(f, d)
+func (l Level) NewFold(f engine.Reduction, d engine.DType, kept, dst, src, summed, srcSummed []int) *FoldPlan {
+	p := foldOf(l, f, d)
 	if p == nil {
 		panic(fmt.Sprintf("native: reduction %d of %v", f, d))
 	}
@@ -45,51 +45,51 @@ func NewFold(f engine.Reduction, d engine.DType, kept, dst, src, summed, srcSumm
 	return p
 }
 
-func foldOf(f engine.Reduction, d engine.DType) *FoldPlan {
+func foldOf(l Level, f engine.Reduction, d engine.DType) *FoldPlan {
 	switch d {
 	case engine.Bool:
 		if f == engine.ReduceAll {
-			return plainFold(binaryFunction(engine.And, d), true)
+			return plainFold(binaryFunction(l, engine.And, d), true)
 		}
-		return plainFold(binaryFunction(engine.Or, d), false)
+		return plainFold(binaryFunction(l, engine.Or, d), false)
 	case engine.Int32:
-		return realFold[int32](f, d)
+		return realFold[int32](l, f, d)
 	case engine.Int64:
-		return realFold[int64](f, d)
+		return realFold[int64](l, f, d)
 	case engine.Float32:
-		if p := normFold(f, func(x float32) float64 { return math.Abs(float64(x)) }, func(x float64) float32 { return float32(x) }); p != nil {
+		if p := normFold(l, f, func(x float32) float64 { return math.Abs(float64(x)) }, func(x float64) float32 { return float32(x) }); p != nil {
 			return p
 		}
 		if f == engine.LogSumExp {
 			return logSumExp[float32]()
 		}
-		return realFold[float32](f, d)
+		return realFold[float32](l, f, d)
 	case engine.Float64:
-		if p := normFold(f, math.Abs, func(x float64) float64 { return x }); p != nil {
+		if p := normFold(l, f, math.Abs, func(x float64) float64 { return x }); p != nil {
 			return p
 		}
 		if f == engine.LogSumExp {
 			return logSumExp[float64]()
 		}
-		return realFold[float64](f, d)
+		return realFold[float64](l, f, d)
 	case engine.Complex64:
-		if p := normFold(f, func(z complex64) float64 { return cmplx.Abs(complex128(z)) }, func(x float64) float32 { return float32(x) }); p != nil {
+		if p := normFold(l, f, func(z complex64) float64 { return cmplx.Abs(complex128(z)) }, func(x float64) float32 { return float32(x) }); p != nil {
 			return p
 		}
-		return plainFold(rows(d).mul, complex64(1))
+		return plainFold(rows(l, d).mul, complex64(1))
 	case engine.Complex128:
-		if p := normFold(f, cmplx.Abs, func(x float64) float64 { return x }); p != nil {
+		if p := normFold(l, f, cmplx.Abs, func(x float64) float64 { return x }); p != nil {
 			return p
 		}
-		return plainFold(rows(d).mul, complex128(1))
+		return plainFold(rows(l, d).mul, complex128(1))
 	}
 	return nil
 }
 
-func realFold[T realNumber](f engine.Reduction, d engine.DType) *FoldPlan {
+func realFold[T realNumber](l Level, f engine.Reduction, d engine.DType) *FoldPlan {
 	switch f {
 	case engine.ReduceProd:
-		return plainFold(rows(d).mul, T(1))
+		return plainFold(rows(l, d).mul, T(1))
 	case engine.ReduceMax:
 		return plainFold(greaterRow[T], T(0)) // never of nothing
 	case engine.ReduceMin:
@@ -130,11 +130,11 @@ const (
 	up, down   = 0x1p+600, 0x1p-600
 )
 
-func normFold[T any, R float](f engine.Reduction, abs func(T) float64, round func(float64) R) *FoldPlan {
+func normFold[T any, R float](l Level, f engine.Reduction, abs func(T) float64, round func(float64) R) *FoldPlan {
 	plain := func(x, _ float64) R { return round(x) }
 	switch f {
 	case engine.Norm1:
-		return doubleFold(rows(engine.Float64).add, map1(abs), 0, plain)
+		return doubleFold(rows(l, engine.Float64).add, map1(abs), 0, plain)
 	case engine.NormInf:
 		return doubleFold(greaterRow[float64], map1(abs), 0, plain)
 	case engine.Norm2:
@@ -145,7 +145,7 @@ func normFold[T any, R float](f engine.Reduction, abs func(T) float64, round fun
 				d[i] = y * y
 			}
 		}
-		p := doubleFold(rows(engine.Float64).add, square, 0, func(x, scale float64) R { return round(math.Sqrt(x) / scale) })
+		p := doubleFold(rows(l, engine.Float64).add, square, 0, func(x, scale float64) R { return round(math.Sqrt(x) / scale) })
 		p.retry = func(acc unsafe.Pointer, n int) float64 {
 			for _, v := range unsafe.Slice((*float64)(acc), n) {
 				switch {
@@ -384,7 +384,7 @@ func gatherStepCells[T cell](dst, src unsafe.Pointer, n, step int) {
 }
 
 // NewDivide plans dst = x / by, for floating d and a real by, as NewAdd does.
-func NewDivide(d engine.DType, by float64, extents, dst, x []int) *MapPlan {
+func (l Level) NewDivide(d engine.DType, by float64, extents, dst, x []int) *MapPlan {
 	var f row
 	switch d {
 	case engine.Float32:

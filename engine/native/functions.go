@@ -163,7 +163,7 @@ var complexFunctions = map[engine.Unary]func(complex128) complex128{
 }
 
 // unaryRow is the row of u for dtype d, nil if it has none.
-func unaryRow(u engine.Unary, d engine.DType) row {
+func unaryRow(l Level, u engine.Unary, d engine.DType) row {
 	switch d {
 	case engine.Bool:
 		if u == engine.Not {
@@ -248,8 +248,8 @@ func complexRow[T complexNumber, R float](u engine.Unary) row {
 
 // NewUnary plans dst = u(x) for x of dtype d, over tensors of the given extents.
 // Strides are in elements. dst may be x where both have one dtype.
-func NewUnary(u engine.Unary, d engine.DType, extents, dst, x []int) *MapPlan {
-	return newFunction(u.Name(), unaryRow(u, d), [maxOperands]int{outSize(u, d), d.Size()}, extents, dst, x)
+func (l Level) NewUnary(u engine.Unary, d engine.DType, extents, dst, x []int) *MapPlan {
+	return newFunction(u.Name(), unaryRow(l, u, d), [maxOperands]int{outSize(u, d), d.Size()}, extents, dst, x)
 }
 
 func newFunction(name string, f row, size [maxOperands]int, extents []int, strides ...[]int) *MapPlan {
@@ -274,11 +274,11 @@ func outSize(op engine.Op, d engine.DType) int {
 
 // NewBinary plans dst = b(x, y), as NewUnary does. Divisors of integers must not
 // be 0.
-func NewBinary(b engine.Binary, d engine.DType, extents, dst, x, y []int) *MapPlan {
-	return newFunction(b.Name(), binaryFunction(b, d), [maxOperands]int{outSize(b, d), d.Size(), d.Size()}, extents, dst, x, y)
+func (l Level) NewBinary(b engine.Binary, d engine.DType, extents, dst, x, y []int) *MapPlan {
+	return newFunction(b.Name(), binaryFunction(l, b, d), [maxOperands]int{outSize(b, d), d.Size(), d.Size()}, extents, dst, x, y)
 }
 
-func binaryFunction(b engine.Binary, d engine.DType) row {
+func binaryFunction(l Level, b engine.Binary, d engine.DType) row {
 	switch d {
 	case engine.Bool:
 		switch b {
@@ -428,7 +428,7 @@ func lessEqualRow[T realNumber](dst, x, y unsafe.Pointer, n int, _ *factor) {
 }
 
 // NewTernary plans dst = t(x, y, z) for y and z of dtype d, as NewUnary does.
-func NewTernary(t engine.Ternary, d engine.DType, extents, dst, x, y, z []int) *MapPlan {
+func (l Level) NewTernary(t engine.Ternary, d engine.DType, extents, dst, x, y, z []int) *MapPlan {
 	p := &MapPlan{size: [maxOperands]int{d.Size(), d.Size(), d.Size(), d.Size()}}
 	if t == engine.Select {
 		p.size[1] = 1

@@ -36,14 +36,14 @@ func NewGather(d, index engine.DType, step int, loops, rest Axes) *IndexPlan {
 
 // NewScatter plans to[i…, r…], displaced, = or += from[i…, r…], in row-major
 // order of the loops from the shared-th on; the ones before may be shared out.
-func NewScatter(d, index engine.DType, add bool, step, shared int, loops, rest Axes) *IndexPlan {
+func (l Level) NewScatter(d, index engine.DType, add bool, step, shared int, loops, rest Axes) *IndexPlan {
 	p := newIndex(d, index, step, loops, rest)
 	p.items, p.ordered = extent(p.loops[:shared]), shared
 	if extent(p.loops) == 0 {
 		p.items = 0
 	}
 	if add {
-		p.add = rows(d).add
+		p.add = rows(l, d).add
 	}
 	return p
 }

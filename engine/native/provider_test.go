@@ -2,6 +2,8 @@ package native
 
 import (
 	"math/rand/v2"
+	"os"
+	"strings"
 	"testing"
 	"unsafe"
 
@@ -80,5 +82,16 @@ func TestTile(t *testing.T) {
 				t.Errorf("%v %v: tile %d×%d", l, d, rows, cols)
 			}
 		}
+	}
+}
+
+// TestFeaturesOff says which levels a run of the tests covers, and holds GODEBUG
+// to what it asks for: scripts/check.sh runs them with features off.
+func TestFeaturesOff(t *testing.T) {
+	debug := os.Getenv("GODEBUG")
+	have := Best(Auto)
+	t.Logf("kernels up to %v", have)
+	if strings.Contains(debug, "cpu.avx2=off") && have != Portable || strings.Contains(debug, "cpu.avx512f=off") && have == AVX512 {
+		t.Fatalf("GODEBUG=%s leaves %v", debug, have)
 	}
 }

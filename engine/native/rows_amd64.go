@@ -7,8 +7,8 @@ import (
 )
 
 // rows are bit for bit those of portableRows at every level.
-func rows(d engine.DType) rowsOf {
-	if Best(Auto) == Portable {
+func rows(l Level, d engine.DType) rowsOf {
+	if Best(l) == Portable {
 		return portableRows(d)
 	}
 	return vectorRows(d)

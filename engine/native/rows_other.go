@@ -4,4 +4,4 @@ package native
 
 import "github.com/hataori/hataori-go/engine"
 
-func rows(d engine.DType) rowsOf { return portableRows(d) }
+func rows(_ Level, d engine.DType) rowsOf { return portableRows(d) }

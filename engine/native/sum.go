@@ -53,7 +53,7 @@ const (
 // summed are the extents of the axes, dst and src the strides of the kept ones
 // in the two tensors, srcSummed those of the summed ones in the source, in
 // elements. Integers wrap. The empty sum is 0.
-func NewSum(d engine.DType, kept, dst, src, summed, srcSummed []int) *SumPlan {
+func (l Level) NewSum(d engine.DType, kept, dst, src, summed, srcSummed []int) *SumPlan {
 	return &SumPlan{d, newReduction(d.Size(), d.Size(), kept, dst, src, summed, srcSummed)}
 }
 

@@ -55,7 +55,7 @@ func TestVectorRows(t *testing.T) {
 
 func testVectorRows[T Number](t *testing.T) {
 	d := engine.DTypeOf[T]()
-	got, want := rows(d), portableRows(d)
+	got, want := rows(Auto, d), portableRows(d)
 	by := newFactor(0.1 + 0.7i)
 	for n := range 40 {
 		x, y := make([]T, n+1), make([]T, n+1)
