@@ -158,11 +158,7 @@ func TestNumpyReads(t *testing.T) {
 	write("permuted", p, err)
 	s, err := a.Slice(1, 2, 2, -2)
 	write("sliced", s, err)
-	b, err := engine.FromSlice([]bool{true, false})
-	if err == nil {
-		t.Fatal("no extents for two elements")
-	}
-	b, err = engine.FromSlice([]bool{true, false}, 2)
+	b, err := engine.FromSlice([]bool{true, false}, 2)
 	write("bool", b, err)
 	i4, err := engine.FromSlice([]int32{math.MinInt32}, 1, 1)
 	write("int32", i4, err)

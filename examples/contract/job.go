@@ -14,6 +14,7 @@ import (
 type job[T number] struct {
 	*problem[T]
 	plan     *einsum.Plan
+	cuts     []einsum.Cut // that made the slices
 	operands []*engine.Tensor
 }
 
@@ -35,7 +36,7 @@ func newJob[T number](o *options, p *problem[T]) (*job[T], error) {
 	if plan, err = plan.Slice(cuts...); err != nil {
 		return nil, err
 	}
-	j := &job[T]{problem: p, plan: plan}
+	j := &job[T]{problem: p, plan: plan, cuts: cuts}
 	for k, shape := range p.shapes {
 		t, err := engine.FromSlice(p.operand(k), shape...)
 		if err != nil {

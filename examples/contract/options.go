@@ -24,6 +24,8 @@ type options struct {
 	threads  int
 	provider string
 	golden   string
+	out      string
+	resume   bool
 	json     bool
 	verbose  bool
 }
@@ -64,6 +66,8 @@ func parseOptions(args []string, out io.Writer) (*options, error) {
 	f.IntVar(&o.threads, "threads", 1, "`number` of workers of each lane's engine")
 	f.StringVar(&o.provider, "provider", "auto", "who multiplies matrices: auto, native or blas")
 	f.StringVar(&o.golden, "golden", "", "compare with the values in this `file` and fail on disagreement")
+	f.StringVar(&o.out, "out", "", "keep the slices' outputs in this HDF5 `file` as they come, and the whole at the end; a name in .npy takes the whole alone")
+	f.BoolVar(&o.resume, "resume", false, "go on with the file of --out, if there is one: only the slices that it lacks are contracted")
 	f.BoolVar(&o.json, "json", false, "print one JSON object on one line")
 	f.BoolVar(&o.verbose, "v", false, "print the plan as well")
 	if err := f.Parse(args); err != nil {
@@ -94,6 +98,8 @@ func (o *options) check(rest []string, given map[string]bool) error {
 	}
 	fault(given["file"] && o.file == "", "--file is empty")
 	fault(given["path"] && !given["file"], "--path needs --file: circuits are planned by the program")
+	fault(given["out"] && o.out == "", "--out is empty")
+	fault(o.resume && !o.keeps(), "--resume needs --out with an HDF5 file, whose rows say what is there")
 	fault(o.slices < 1, "--slices %d: must be at least 1", o.slices)
 	fault(o.lanes < 0, "--lanes %d: must not be negative", o.lanes)
 	fault(o.threads < 1, "--threads %d: must be at least 1", o.threads)

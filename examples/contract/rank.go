@@ -13,6 +13,7 @@ import (
 	"github.com/hataori/hataori-go/engine/cpu"
 	"github.com/hataori/hataori-go/engine/native"
 	"github.com/hataori/hataori-go/hataori"
+	"github.com/hataori/hataori-go/lanes"
 	"github.com/hataori/hataori-go/transport"
 )
 
@@ -51,26 +52,66 @@ func solve[T number](ctx context.Context, world *hataori.World, o *options, in *
 	if err := world.Agree(ctx, err); err != nil {
 		return err
 	}
-	root := world.Rank() == 0
-	var items []int
-	if root {
-		items = j.items()
-	}
-	var stats hataori.Stats
 	executor, err := adapter.New(crew, adapter.Options[*contractor[T]]{})
 	if err := world.Agree(ctx, err); err != nil {
 		return err
 	}
-	start := time.Now()
-	parts, err := hataori.PmapLanes(ctx, world, executor, hataori.Options{Stats: &stats}, items,
-		func(_ context.Context, c *contractor[T], slice int) ([]T, error) { return c.contract(slice) })
-	if err != nil {
+	var k *keeper[T]
+	if world.Rank() == 0 && o.keeps() {
+		k, err = openKeeper(o, j, crew[0].Target(), world.Size(), laneCount)
+	}
+	if err := world.Agree(ctx, err); err != nil {
 		return err
 	}
-	if root {
-		err = finish(o, in, j, parts, newReport(j, world.Size(), o, &stats, crew[0].Target(), time.Since(start)), out)
+	var stats hataori.Stats
+	start := time.Now()
+	parts, err := evaluate(ctx, world, executor, hataori.Options{Stats: &stats}, j, o.keeps(), k)
+	if err != nil {
+		return explain(ctx, world, o, j, k, err)
+	}
+	if world.Rank() == 0 {
+		err = finish(o, in, j, k, parts, newReport(j, world.Size(), o, &stats, crew[0].Target(), time.Since(start)), out)
 	}
 	return world.Agree(ctx, err)
+}
+
+// evaluate contracts the slices on all ranks and returns their outputs on the
+// root. With kept they go to the root's file instead.
+func evaluate[T number](ctx context.Context, world *hataori.World, executor lanes.Executor[*contractor[T]], opts hataori.Options,
+	j *job[T], kept bool, k *keeper[T]) ([][]T, error) {
+	f := func(_ context.Context, c *contractor[T], slice int) ([]T, error) { return c.contract(slice) }
+	if kept {
+		var source hataori.Source[int]
+		var sink hataori.Sink[[]T]
+		if k != nil {
+			source, sink = j.source(), k.sink
+		}
+		return nil, hataori.PmapStream(ctx, world, executor, opts, source, sink, f)
+	}
+	var items []int
+	if world.Rank() == 0 {
+		items = j.items()
+	}
+	return hataori.PmapLanes(ctx, world, executor, opts, items, f)
+}
+
+// explain adds, on all ranks, what a failed run has kept to its error.
+func explain[T number](ctx context.Context, world *hataori.World, o *options, j *job[T], k *keeper[T], failure error) error {
+	hint := ""
+	if k != nil {
+		var err error
+		if hint, err = k.close(j, true); err != nil {
+			hint = err.Error()
+		}
+	}
+	if !o.keeps() || errors.Is(failure, hataori.ErrWorldBroken) {
+		return failure
+	}
+	hint, err := hataori.Broadcast(context.WithoutCancel(ctx), world, hataori.Options{}, hint)
+	if err != nil {
+		return failure
+	}
+	return fmt.Errorf("%w; %s", failure, hint)
 }
 
 // prepare makes the job and one contractor per lane.
@@ -149,15 +190,32 @@ func newReport[T number](j *job[T], ranks int, o *options, stats *hataori.Stats,
 	return r
 }
 
-// finish is the root's last part: the whole output, its check and its print.
-func finish[T number](o *options, in *input, j *job[T], parts [][]T, r *report, out io.Writer) error {
-	output, err := j.assemble(parts)
+// finish is the root's last part: the whole output, its check, its files and
+// its print.
+func finish[T number](o *options, in *input, j *job[T], k *keeper[T], parts [][]T, r *report, out io.Writer) (err error) {
+	if k != nil {
+		defer func() {
+			_, closing := k.close(j, false)
+			err = errors.Join(err, closing)
+		}()
+		r.Kept = k.had
+	}
+	output, err := k.assemble(j, parts)
 	if err != nil {
 		return err
 	}
 	describe(r, output)
 	if r.Check, err = j.verify(r, in.golden, output); err != nil {
 		return err
+	}
+	switch {
+	case k != nil:
+		err = k.write(j, r.Check, output)
+	case o.outNpy():
+		err = writeNpy(o.out, j, output)
+	}
+	if err != nil {
+		return fmt.Errorf("--out: %w", err)
 	}
 	if o.verbose && !o.json {
 		if _, err := fmt.Fprintln(out, j.plan); err != nil {

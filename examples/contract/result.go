@@ -86,6 +86,7 @@ type report struct {
 	Lanes       int      `json:"lanes"`
 	Threads     int      `json:"threads"`
 	Items       int      `json:"items"`
+	Kept        int64    `json:"kept"` // of them, found in the file of an earlier run
 	Shape       []int    `json:"shape"`
 	Sum         value    `json:"sum"`
 	Norm2       float64  `json:"norm2"`
@@ -132,6 +133,9 @@ func (r *report) print(w io.Writer, asJSON bool) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "contract: %s: %d slices on %d ranks, %d lanes, %d threads each, %s (%s)\n",
 		r.Name, r.Items, r.Ranks, r.Lanes, r.Threads, r.Provider, r.Kernel)
+	if r.Kept > 0 {
+		fmt.Fprintf(&b, "%d slices were kept from an earlier run\n", r.Kept)
+	}
 	fmt.Fprintf(&b, "output %v, sum %v, squared norm %.15g\n", r.Shape, r.Sum, r.Norm2)
 	if len(r.Samples) > 0 {
 		fmt.Fprintf(&b, "first element %v, last %v\n", r.Samples[0].value, r.Samples[len(r.Samples)-1].value)

@@ -40,7 +40,7 @@ func TestTreeSpeaksOfItselfAlone(t *testing.T) {
 			continue // deleted in the working tree
 		}
 		text := string(b)
-		if strings.Contains(text, here+"/") {
+		if strings.Contains(strings.ReplaceAll(text, module, ""), here+"/") { // a checkout may lie in /hataori-go
 			t.Errorf("%s names the folder %s of this machine", name, here)
 		}
 		if !strings.HasSuffix(name, ".go") {
