@@ -30,34 +30,12 @@ func (p *packer[T, U]) fault(kind Kind, i int64, what string, err error) *fault 
 		message: what + ": " + err.Error()}
 }
 
-func (p *packer[T, U]) load(msg []byte, r farm.Range, max int) (out []byte, end int64, bad *fault) {
-	table := len(msg)
-	if p.in.Size < 0 {
-		msg = append(msg, make([]byte, 8*r.Len())...)
+func (p *packer[T, U]) load(msg []byte, r farm.Range, max int) ([]byte, int64, *fault) {
+	msg, end, err := pack(msg, p.in.Size, r, max, func(msg []byte, i int64) ([]byte, error) { return p.encode(msg, p.src.item(i)) })
+	if err != nil {
+		return msg, end, p.fault(KindEncode, end, "item", err)
 	}
-	data := len(msg)
-	i := r.First
-	for ; i < r.End; i++ {
-		start := len(msg)
-		next, err := p.encode(msg, p.src.item(i))
-		if err != nil {
-			bad = p.fault(KindEncode, i, "item", err)
-			break
-		}
-		if len(next)-data > max && i > r.First {
-			msg = next[:start]
-			break
-		}
-		msg = next
-		if p.in.Size < 0 {
-			binary.LittleEndian.PutUint64(msg[table+8*int(i-r.First):], uint64(len(msg)-data))
-		}
-	}
-	if p.in.Size < 0 && i < r.End { // close the gap behind a shortened table
-		n := copy(msg[table+8*int(i-r.First):], msg[data:])
-		msg = msg[:table+8*int(i-r.First)+n]
-	}
-	return msg, i, bad
+	return msg, end, nil
 }
 
 // encode appends one item and turns a panic of the codec into an error.
@@ -117,4 +95,35 @@ func (p *packer[T, U]) unpack(rd *wire.ResultReader, i, end int64) (next int64, 
 		p.dst.put(i, &p.val)
 	}
 	return end, nil, nil
+}
+
+// pack appends the body of a grant to msg, as cargo.load does. put appends an
+// encoded item; its error is returned with the index at which packing ended.
+func pack(msg []byte, size int, r farm.Range, max int, put func(msg []byte, i int64) ([]byte, error)) (out []byte, end int64, err error) {
+	table := len(msg)
+	if size < 0 {
+		msg = append(msg, make([]byte, 8*r.Len())...)
+	}
+	data := len(msg)
+	i := r.First
+	for ; i < r.End; i++ {
+		start := len(msg)
+		var next []byte
+		if next, err = put(msg, i); err != nil {
+			break
+		}
+		if len(next)-data > max && i > r.First {
+			msg = next[:start]
+			break
+		}
+		msg = next
+		if size < 0 {
+			binary.LittleEndian.PutUint64(msg[table+8*int(i-r.First):], uint64(len(msg)-data))
+		}
+	}
+	if size < 0 && i < r.End { // close the gap behind a shortened table
+		n := copy(msg[table+8*int(i-r.First):], msg[data:])
+		msg = msg[:table+8*int(i-r.First)+n]
+	}
+	return msg, i, err
 }

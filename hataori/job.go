@@ -44,6 +44,8 @@ type job[L, T, U any] struct {
 	out  *typed[U] // nil in local calls
 	opts *Options
 
+	shelf *shelf // where a relay's items are, else nil: with their indices
+
 	// absorb makes a result of the failure of an item; nil: items may fail.
 	absorb func(f *fault) U
 
@@ -226,7 +228,10 @@ func panicked(r any, phase Kind) *fault {
 
 // receive decodes the item of the index into l.item.
 func (l *lane[L, T, U]) receive(seg *farm.Segment, i int64) error {
-	if l.src == nil {
+	switch {
+	case l.shelf != nil:
+		return l.in.Decode(l.shelf.at(i), l.item)
+	case l.src == nil:
 		return l.in.Decode(seg.Load.(*wire.Items).At(i), l.item)
 	}
 	l.phase = KindEncode

@@ -25,7 +25,7 @@ type Codec interface {
 }
 
 // Options of a collective call. The zero value is the default. Root, Batch,
-// Depth, Collect, Retries, ItemTimeout, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks, and so must be whether
+// Depth, Group, Collect, Retries, ItemTimeout, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks, and so must be whether
 // there is a Trace; the rest is each rank's own.
 type Options struct {
 	// Root is the rank that holds the items and gets the results. Default: 0.
@@ -39,6 +39,13 @@ type Options struct {
 	// runs dry. 0: chosen from the measured time per item, at most 8. 1: a
 	// rank asks only when a lane has nothing to do and nothing is in store.
 	Depth int
+
+	// Group parts the ranks but the root into groups of that many. The root then
+	// grants only to the first rank of each, which grants to the others and passes
+	// on their results; its lanes compute as all do. What a call promises stays the
+	// same. 1: no groups. [GroupByHost]: one group per host. 0: none below 512
+	// ranks, from there on groups of about the square root of their number.
+	Group int
 
 	// MaxBytes ends a batch whose encoded items reach that many bytes; a
 	// larger item travels alone. 0: 1 MiB.
@@ -206,6 +213,9 @@ func (o *Options) check() error {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("option %s is %d, must not be negative", f.name, f.value))
 		}
+	}
+	if o.Group < GroupByHost {
+		errs = append(errs, fmt.Errorf("option Group is %d, must be GroupByHost or not negative", o.Group))
 	}
 	for _, f := range []struct {
 		name  string

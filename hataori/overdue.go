@@ -10,28 +10,28 @@ import (
 )
 
 // overdueAfter is how long ranks may take to let go of their items after a
-// cancellation before the root names them. It is less than the second that
+// cancellation before the rank that granted them names them. It is less than the second that
 // launchers grant between the signal that asks and the one that kills.
 const overdueAfter = 300 * time.Millisecond
 
 // watched returns pause with a look, before each nap, at whether the call was
 // cancelled some time ago and ranks still have items: they may be lost, and the
 // launcher about to end this one too. Nobody else will know what they had.
-func (r *rootLoop) watched(pause func(time.Duration)) func(time.Duration) {
+func (d *dealer) watched(pause func(time.Duration)) func(time.Duration) {
 	var since time.Time
-	told := r.opts.Logger == nil
-	return func(d time.Duration) {
+	told := d.c.opts.Logger == nil
+	return func(nap time.Duration) {
 		switch {
-		case told || r.m.Limit() >= 0:
+		case told || d.m.Limit() >= 0:
 		case since.IsZero():
 			since = time.Now()
 		case time.Since(since) > overdueAfter:
 			told = true
-			if s := r.overdue(); s != "" {
-				r.log(slog.LevelWarn, "the call was cancelled, but ranks have not let go of their items", "overdue", s)
+			if s := d.overdue(); s != "" {
+				d.c.log(slog.LevelWarn, "the call was cancelled, but ranks have not let go of their items", "overdue", s)
 			}
 		}
-		pause(d)
+		pause(nap)
 	}
 }
 
@@ -42,20 +42,17 @@ const (
 )
 
 // overdue names the ranks that have items, and the items.
-func (r *rootLoop) overdue() string {
+func (d *dealer) overdue() string {
 	var parts []string
 	more := 0
-	for rank := range r.w.size {
-		if rank == r.w.rank {
-			continue
-		}
-		out := r.m.Outstanding(rank)
+	for place, rank := range d.peers[1:] {
+		out := d.m.Outstanding(place + 1)
 		switch {
 		case len(out) == 0:
 		case len(parts) == overdueRanks:
 			more++
 		default:
-			parts = append(parts, fmt.Sprintf("rank %d: items %s", rank, rangeList(out, overdueRanges)))
+			parts = append(parts, fmt.Sprintf("%s: items %s", d.tree.name(rank), rangeList(out, overdueRanges)))
 		}
 	}
 	if more > 0 {

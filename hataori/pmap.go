@@ -165,8 +165,8 @@ func (p *pmap[L, T, U]) terms(items []T) terms {
 		{"codec", codec},
 		{"Options.Root", fmt.Sprint(o.Root)},
 		{"Options.Batch", fmt.Sprint(o.Batch)},
-		{"options", fmt.Sprintf("Depth %d, Collect %v, FirstSeen %v, RoundTrip %v, MaxBytes %d, Retries %d, ItemTimeout %v, Trace %v, ErrorCodec %T",
-			o.Depth, o.Collect, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.Retries, o.ItemTimeout, o.Trace != nil, o.ErrorCodec)},
+		{"options", fmt.Sprintf("Group %d, Depth %d, Collect %v, FirstSeen %v, RoundTrip %v, MaxBytes %d, Retries %d, ItemTimeout %v, Trace %v, ErrorCodec %T",
+			o.Group, o.Depth, o.Collect, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.Retries, o.ItemTimeout, o.Trace != nil, o.ErrorCodec)},
 	}
 	return t
 }
@@ -266,15 +266,16 @@ func (p *pmap[L, T, U]) lead(ag agreed, items []T, dst sink[U], start time.Time)
 
 // coordinate runs the root's loop over the queue of the job.
 func (p *pmap[L, T, U]) coordinate(j *job[L, T, U], ag agreed, start time.Time) (own, item *fault, err error) {
-	r := &rootLoop{
-		coordinator: p.newCoordinator(j, start),
-		cargo:       &packer[T, U]{src: j.src, dst: j.dst, in: p.in, out: p.out, w: p.w, count: &p.remote},
-		byRank:      make([][]LaneStats, p.w.size),
-		max:         p.opts.MaxBytes,
-		m: farm.NewRoot(&j.q, farm.Options{Me: p.w.rank, Size: p.w.size, Batch: int64(p.opts.Batch),
-			Lanes: ag.lanes, FirstSeen: p.opts.FirstSeen}),
+	t, err := p.arrange()
+	if err != nil {
+		return nil, nil, err
 	}
-	p.ladder.pause = r.watched(p.ladder.pause)
+	r := &rootLoop{coordinator: p.newCoordinator(j, start)}
+	cargo := &packer[T, U]{src: j.src, dst: j.dst, in: p.in, out: p.out, w: p.w, count: &p.remote}
+	peers := t.peers(p.w.rank, p.w.size)
+	r.m = farm.NewRoot(&j.q, p.machine(ag, peers))
+	r.deal = dealer{c: &r.coordinator, m: r.m, cargo: cargo, tree: &t, peers: peers, max: p.opts.MaxBytes}
+	p.ladder.pause = r.deal.watched(p.ladder.pause)
 	m := p.startMeter(j.crew, ag.items)
 	p.drive(j, &r.coordinator, r.run)
 	m.stop()
@@ -292,6 +293,11 @@ func (p *pmap[L, T, U]) coordinate(j *job[L, T, U], ag agreed, start time.Time) 
 	return r.ended, j.failure(), nil
 }
 
+// machine are the options of a machine that grants to the peers.
+func (p *pmap[L, T, U]) machine(ag agreed, peers []int) farm.Options {
+	return farm.Options{Me: 0, Size: len(peers), Batch: int64(p.opts.Batch), Lanes: ag.lanes, FirstSeen: p.opts.FirstSeen}
+}
+
 // leftOver is the end of a call in which no healthy lane was left. The ranks
 // that know a cause go before those that do not.
 func (p *pmap[L, T, U]) leftOver(c *crew) *fault {
@@ -304,30 +310,42 @@ func (p *pmap[L, T, U]) leftOver(c *crew) *fault {
 
 // serve is the part of the other ranks.
 func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err error) {
+	t, err := p.arrange()
+	if err != nil {
+		return nil, nil, err
+	}
 	j := p.newJob(false, ag)
-	l := &workerLoop{
-		coordinator: p.newCoordinator(j, start),
-		root:        p.opts.Root,
-		size:        p.in.Size,
-		spare:       make([][]byte, len(j.lanes)),
-		m:           farm.NewWorker(&j.q, int64(p.opts.Batch), p.opts.Depth),
+	up := upward{coordinator: p.newCoordinator(j, start), size: p.in.Size, spare: make([][]byte, len(j.lanes))}
+	up.parent, up.ranks = t.parent(p.w.rank, p.w.size)
+	var u *upward
+	if peers := t.peers(p.w.rank, p.w.size); len(peers) > 1 {
+		l := &relayLoop{upward: up, cargo: &transit{in: p.in.Size, out: p.out.Size}}
+		l.m = farm.NewRelay(&j.q, p.machine(ag, peers))
+		l.deal = dealer{c: &l.coordinator, m: l.m, cargo: l.cargo, tree: &t, peers: peers, max: p.opts.MaxBytes}
+		l.ladder.pause = l.deal.watched(l.ladder.pause)
+		j.shelf = &l.cargo.shelf
+		u = &l.upward
+		p.drive(j, &l.coordinator, l.run)
+	} else {
+		l := &workerLoop{upward: up, m: farm.NewWorker(&j.q, int64(p.opts.Batch), p.opts.Depth)}
+		u = &l.upward
+		p.drive(j, &l.coordinator, l.run)
 	}
-	p.drive(j, &l.coordinator, l.run)
-	if l.err != nil {
-		return nil, nil, l.err
+	if u.err != nil {
+		return nil, nil, u.err
 	}
-	if l.noLanes && l.ended == nil && j.sick != nil {
-		l.ended = p.leftOver(j.crew)
+	if u.noLanes && u.ended == nil && j.sick != nil {
+		u.ended = p.leftOver(j.crew)
 	}
-	p.rec.note(l.coordinator.stats)
+	p.rec.note(u.coordinator.stats)
 	if s := p.opts.Stats; s != nil {
-		*s = l.coordinator.stats
+		*s = u.coordinator.stats
 		s.Elapsed, s.Lanes = time.Since(start), j.stats()
 		for _, lane := range s.Lanes {
 			s.Items += lane.Items
 		}
 	}
-	return l.ended, j.failure(), nil
+	return u.ended, j.failure(), nil
 }
 
 // drive runs the loop beside the lanes, or alone if there are none or if they

@@ -1,37 +1,20 @@
 package hataori
 
 import (
-	"fmt"
+	"cmp"
+	"slices"
 	"time"
 
 	"github.com/hataori/hataori-go/hataori/internal/farm"
-	"github.com/hataori/hataori-go/hataori/internal/wire"
 	"github.com/hataori/hataori-go/lanes"
 )
-
-// cargo is the typed side of the root: items into bytes, bytes into results.
-type cargo interface {
-	// load appends the body of a grant of the range to msg, ending it before
-	// an item that cannot be encoded, or that would exceed max bytes and is
-	// not the first. It returns where it ended and, if it was a fault, which.
-	load(msg []byte, r farm.Range, max int) ([]byte, int64, *fault)
-
-	// variable reports whether encoded items have different lengths.
-	variable() bool
-
-	// unload puts the results, of which account is told first, run by run. Those
-	// that cannot be decoded are returned as faults.
-	unload(results []byte, account func(farm.Range) error) ([]*fault, error)
-}
 
 // rootLoop is the coordinator of the rank that holds the items.
 type rootLoop struct {
 	coordinator
-	m      *farm.Root
-	cargo  cargo
-	pace   pace
-	byRank [][]LaneStats
-	max    int
+	m    *farm.Root
+	deal dealer
+	pace pace
 }
 
 // run coordinates until every other rank has said good-bye.
@@ -62,7 +45,7 @@ func (r *rootLoop) loop() error {
 		own := r.snapshot()
 		effects := r.m.Step(own)
 		for _, e := range effects {
-			if err := r.do(e); err != nil {
+			if err := r.deal.do(e, r.m.NoLanes()); err != nil {
 				return err
 			}
 		}
@@ -95,71 +78,7 @@ func (r *rootLoop) mail() (got bool, err error) {
 	if err != nil || !ok {
 		return false, err
 	}
-	if h.Kind != wire.Report {
-		return true, fmt.Errorf("message of kind %d from rank %d at the root", h.Kind, source)
-	}
-	return true, r.onReport(source, h, body)
-}
-
-func (r *rootLoop) onReport(source int, h wire.Header, body []byte) error {
-	rep, results, stats, err := wire.ParseReport(h, body)
-	if err != nil {
-		return fmt.Errorf("from rank %d: %w", source, err)
-	}
-	faults, err := r.cargo.unload(results, func(rg farm.Range) error { return r.m.OnResults(source, rg) })
-	if err != nil {
-		return fmt.Errorf("from rank %d: %w", source, err)
-	}
-	for _, f := range faults {
-		r.fail(f) // the machine hears of it with the failures of the root's own lanes
-	}
-	if rep.Bye {
-		if r.byRank[source], err = parseLaneStats(stats, source); err != nil {
-			return err
-		}
-	}
-	return r.m.OnReport(source, rep)
-}
-
-// do carries out what the machine decided.
-func (r *rootLoop) do(e farm.Effect) error {
-	h := wire.Header{Epoch: r.w.epoch}
-	switch e.Kind {
-	case farm.Grant:
-		return r.grant(e, h)
-	case farm.Notify:
-		h.Kind, h.First, h.Count = wire.Notice, int64(e.Notice), e.N
-	case farm.Stop:
-		h.Kind = wire.Stop
-		if r.m.NoLanes() {
-			h.Count = 1
-		}
-	}
-	return r.send(wire.AppendHeader(r.buffer(), h), e.Rank)
-}
-
-func (r *rootLoop) grant(e farm.Effect, h wire.Header) error {
-	h.Kind, h.First, h.Count = wire.Grant, e.Range.First, e.Range.Len()
-	if e.Pinned {
-		h.Flags |= wire.Pinned
-	}
-	if r.cargo.variable() {
-		h.Flags |= wire.Variable
-	}
-	msg, end, bad := r.cargo.load(wire.AppendHeader(r.buffer(), h), e.Range, r.max)
-	if end < e.Range.End {
-		r.m.OnShrunk(e.Rank, e.Range, end)
-		wire.SetCount(msg, end-e.Range.First)
-	}
-	if bad != nil {
-		r.fail(bad)
-		r.m.OnFailed(bad.index)
-	}
-	if end == e.Range.First {
-		r.recycle(msg)
-		return nil
-	}
-	return r.send(msg, e.Rank)
+	return true, r.deal.onReport(source, h, body)
 }
 
 // finish fills in the statistics after the lanes have ended.
@@ -174,11 +93,9 @@ func (r *rootLoop) finish(elapsed time.Duration) {
 		}
 	}
 	s.Moved = int(g.TakenBack)
-	r.byRank[r.w.rank] = r.crew.stats()
-	for _, ls := range r.byRank {
-		for _, l := range ls {
-			s.Items += l.Items
-		}
-		s.Lanes = append(s.Lanes, ls...)
+	s.Lanes = append(r.crew.stats(), r.deal.gone...)
+	slices.SortFunc(s.Lanes, func(a, b LaneStats) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Lane, b.Lane)) })
+	for _, l := range s.Lanes {
+		s.Items += l.Items
 	}
 }

@@ -15,11 +15,12 @@ import (
 // flushBytes is the size of results that do not wait.
 const flushBytes = 1 << 20
 
-// workerLoop is the coordinator of a rank that is not the root.
-type workerLoop struct {
+// upward is the side of a coordinator that faces the rank which grants to it: the
+// root or a relay.
+type upward struct {
 	coordinator
-	m       *farm.Worker
-	root    int
+	parent  int
+	ranks   int // that one and all that it grants to
 	size    int // encoded size of an item, −1: variable
 	pace    pace
 	told    time.Time
@@ -27,6 +28,12 @@ type workerLoop struct {
 
 	parts [][]byte // results of the lanes, while they are sent
 	spare [][]byte // by lane
+}
+
+// workerLoop is the coordinator of a rank that grants to nobody.
+type workerLoop struct {
+	upward
+	m *farm.Worker
 }
 
 // run coordinates until the root has said that nothing follows.
@@ -92,11 +99,11 @@ func (l *workerLoop) mail() (got bool, err error) {
 			break
 		}
 		got = true
-		if source != l.root {
-			return got, fmt.Errorf("message of kind %d from rank %d, which is not the root", h.Kind, source)
+		if source != l.parent {
+			return got, fmt.Errorf("message of kind %d from rank %d, which does not grant to this rank", h.Kind, source)
 		}
 		if err := l.on(h, body); err != nil {
-			return got, fmt.Errorf("from the root: %w", err)
+			return got, fmt.Errorf("from rank %d: %w", source, err)
 		}
 		if !l.m.Expects() {
 			break
@@ -109,25 +116,40 @@ func (l *workerLoop) mail() (got bool, err error) {
 }
 
 func (l *workerLoop) on(h wire.Header, body []byte) error {
+	if h.Kind != wire.Grant {
+		return l.onOrder(h, l.m)
+	}
+	g, items, err := l.onGrant(h, body)
+	if err != nil {
+		return err
+	}
+	return l.m.OnGrant(g, h.Flags&wire.Pinned != 0, items)
+}
+
+// onGrant cuts a grant into items and keeps its bytes.
+func (u *upward) onGrant(h wire.Header, body []byte) (farm.Range, *wire.Items, error) {
+	items, err := wire.ParseItems(h, body, u.size)
+	u.recv.keep = true
+	return farm.Range{First: h.First, End: h.First + h.Count}, items, err
+}
+
+// onOrder takes in what else may come from the parent.
+func (u *upward) onOrder(h wire.Header, m interface {
+	OnNotice(kind farm.NoticeKind, n int64) error
+	OnStop() error
+}) error {
 	switch h.Kind {
-	case wire.Grant:
-		items, err := wire.ParseItems(h, body, l.size)
-		if err != nil {
-			return err
-		}
-		l.recv.keep = true
-		return l.m.OnGrant(farm.Range{First: h.First, End: h.First + h.Count}, h.Flags&wire.Pinned != 0, items)
 	case wire.Notice:
 		if h.First < 0 || h.First > math.MaxUint8 || h.Count < 0 {
 			return fmt.Errorf("notice %d of %d", h.First, h.Count)
 		}
 		if farm.NoticeKind(h.First) == farm.Return {
-			l.spill()
+			u.spill()
 		}
-		return l.m.OnNotice(farm.NoticeKind(h.First), h.Count)
+		return m.OnNotice(farm.NoticeKind(h.First), h.Count)
 	case wire.Stop:
-		l.noLanes = h.Count != 0
-		return l.m.OnStop()
+		u.noLanes = h.Count != 0
+		return m.OnStop()
 	}
 	return fmt.Errorf("message of kind %d", h.Kind)
 }
@@ -135,13 +157,9 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 // step lets the machine decide whether there is something to say, and says it.
 func (l *workerLoop) step(own farm.Local) (said bool, err error) {
 	pending := l.pending()
-	p := farm.Pulse{Lanes: own.Healthy, Idle: own.Idle, Finished: pending > 0, Item: l.pace.item}
+	p := farm.Pulse{Lanes: own.Healthy, Idle: own.Idle, Finished: pending > 0, Item: l.measure()}
 	if p.Finished && own.Idle == 0 {
-		p.Flush = pending > flushBytes || l.ladder.nap > 0 && time.Since(l.told) > farm.FlushTime(l.w.size)
-	}
-	if l.pace.item == 0 || l.ladder.polls == 0 {
-		l.pace.update(l.progress())
-		p.Item = l.pace.item
+		p.Flush = pending > flushBytes || l.ladder.nap > 0 && time.Since(l.told) > farm.FlushTime(l.ranks)
 	}
 	rep, say := l.m.Step(p)
 	if !say {
@@ -152,15 +170,27 @@ func (l *workerLoop) step(own farm.Local) (said bool, err error) {
 	if rep.Bye {
 		stats = appendLaneStats(nil, l.crew.stats())
 	}
-	msg := wire.AppendHeader(l.buffer(), wire.Header{Kind: wire.Report, Flags: wire.ReportFlags(rep), Epoch: l.w.epoch})
-	msg = wire.AppendReport(msg, rep, l.parts, stats)
-	l.told = time.Now()
-	return true, l.send(msg, l.root)
+	return true, l.say(rep, stats)
+}
+
+// measure returns the time per item of the lanes, looked at now and then.
+func (u *upward) measure() time.Duration {
+	if u.pace.item == 0 || u.ladder.polls == 0 {
+		u.pace.update(u.progress())
+	}
+	return u.pace.item
+}
+
+// say sends a report with the results in parts.
+func (u *upward) say(rep farm.Report, stats []byte) error {
+	msg := wire.AppendHeader(u.buffer(), wire.Header{Kind: wire.Report, Flags: wire.ReportFlags(rep), Epoch: u.w.epoch})
+	u.told = time.Now()
+	return u.send(wire.AppendReport(msg, rep, u.parts, stats), u.parent)
 }
 
 // drain takes the results that the lanes have put out. A lane that is putting
 // out one at the moment is left for the next time.
-func (l *workerLoop) drain() (n int64) {
+func (l *upward) drain() (n int64) {
 	l.parts = l.parts[:0]
 	for k := range l.lanes {
 		st := &l.lanes[k]
@@ -182,31 +212,34 @@ func (l *workerLoop) drain() (n int64) {
 	return n
 }
 
-const laneStatsSize = 7 * 8
+const laneStatsSize = 9 * 8
 
 func appendLaneStats(b []byte, ls []LaneStats) []byte {
 	for _, l := range ls {
-		b = binary.LittleEndian.AppendUint64(b, uint64(l.Items))
-		b = binary.LittleEndian.AppendUint64(b, uint64(l.Busy))
-		b = binary.LittleEndian.AppendUint64(b, uint64(l.Longest))
-		b = binary.LittleEndian.AppendUint64(b, uint64(l.Retries))
-		b = binary.LittleEndian.AppendUint64(b, uint64(l.Overdue))
-		b = binary.LittleEndian.AppendUint64(b, uint64(l.Wait))
-		b = binary.LittleEndian.AppendUint64(b, uint64(l.LongestIndex))
+		for _, v := range [...]int64{int64(l.Rank), int64(l.Lane), int64(l.Items), int64(l.Busy), int64(l.Longest),
+			int64(l.Retries), int64(l.Overdue), int64(l.Wait), l.LongestIndex} {
+			b = binary.LittleEndian.AppendUint64(b, uint64(v))
+		}
 	}
 	return b
 }
 
-func parseLaneStats(b []byte, rank int) ([]LaneStats, error) {
+// parseLaneStats reads what appendLaneStats wrote, in a world of that many ranks.
+func parseLaneStats(b []byte, size int) ([]LaneStats, error) {
 	if len(b)%laneStatsSize != 0 {
-		return nil, fmt.Errorf("statistics of rank %d in %d bytes", rank, len(b))
+		return nil, fmt.Errorf("statistics of %d bytes", len(b))
 	}
 	ls := make([]LaneStats, len(b)/laneStatsSize)
 	for k := range ls {
-		ls[k] = LaneStats{Rank: rank, Lane: lanes.Lane(k), Items: int(binary.LittleEndian.Uint64(b)),
-			Busy: time.Duration(binary.LittleEndian.Uint64(b[8:])), Longest: time.Duration(binary.LittleEndian.Uint64(b[16:])),
-			Retries: int(binary.LittleEndian.Uint64(b[24:])), Overdue: int(binary.LittleEndian.Uint64(b[32:])),
-			Wait: time.Duration(binary.LittleEndian.Uint64(b[40:])), LongestIndex: int64(binary.LittleEndian.Uint64(b[48:]))}
+		var v [laneStatsSize / 8]int64
+		for i := range v {
+			v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
+		}
+		if v[0] < 0 || v[0] >= int64(size) {
+			return nil, fmt.Errorf("statistics of rank %d", v[0])
+		}
+		ls[k] = LaneStats{Rank: int(v[0]), Lane: lanes.Lane(v[1]), Items: int(v[2]), Busy: time.Duration(v[3]), Longest: time.Duration(v[4]),
+			Retries: int(v[5]), Overdue: int(v[6]), Wait: time.Duration(v[7]), LongestIndex: v[8]}
 		b = b[laneStatsSize:]
 	}
 	return ls, nil

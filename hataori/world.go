@@ -27,6 +27,7 @@ type World struct {
 	host       string
 	build      int64               // tells programs apart
 	pause      func(time.Duration) // how coordinators sleep, in tests; nil: nap and napHolding
+	hosts      []int64             // by rank, hashed; nil: not yet known
 	hot        int                 // most hot polls before they do, in tests; 0: as many as elsewhere
 
 	busy   atomic.Bool

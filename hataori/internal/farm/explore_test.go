@@ -1,10 +1,7 @@
 package farm
 
 import (
-	"encoding/binary"
 	"fmt"
-	"hash/maphash"
-	"math"
 	"slices"
 	"testing"
 	"time"
@@ -122,98 +119,27 @@ func (s *system) clone() *system {
 
 // key identifies the state. Lanes of one rank are interchangeable.
 func (s *system) key() []byte {
-	var b []byte
-	num := func(xs ...int64) {
-		for _, x := range xs {
-			if x == maxIndex {
-				x = 99
-			}
-			b = binary.AppendVarint(b, x)
-		}
-	}
-	flag := func(fs ...bool) {
-		for _, f := range fs {
-			if f {
-				b = append(b, 1)
-			} else {
-				b = append(b, 0)
-			}
-		}
-	}
-	ranges := func(rs []Range) {
-		num(int64(len(rs)))
-		for _, r := range rs {
-			num(r.First, r.End)
-		}
-	}
-	queue := func(q *Queue) {
-		for _, g := range q.state() {
-			num(g.First, g.End)
-			flag(g.Pinned)
-		}
-		num(-1)
-		flag(q.open, q.cut)
-		num(q.limit)
-	}
-	load := func(l Load) { num(int64(l.Lanes), int64(l.Idle), int64(l.Item)) }
-	r := s.root
-	num(r.limit, r.scanned, int64(r.byes), int64(len(r.parked)))
-	for _, p := range r.parked {
-		num(int64(p))
-	}
-	flag(r.aborted, r.noLanes, r.stopped, s.ended)
-	num(int64(s.sick), s.failed, int64(s.lost), s.given)
-	for i := range r.peers {
-		p := &r.peers[i]
-		load(p.load)
-		num(int64(p.credit), p.held, p.last, p.noticed, int64(len(p.grants)))
-		flag(p.heard, p.asked, p.waiting, p.gone)
-		for _, g := range p.grants {
-			num(g.First, g.End, g.left, int64(g.done[0]))
-			flag(g.pinned)
-		}
-	}
+	var b keyer
+	b.root(s.root)
+	b.flag(s.ended)
+	b.num(int64(s.sick), s.failed, int64(s.lost), s.given)
 	for i := range s.ran {
-		num(int64(s.ran[i]))
-		flag(s.result[i])
+		b.num(int64(s.ran[i]))
+		b.flag(s.result[i])
 	}
 	for i := range s.ranks {
 		rs := &s.ranks[i]
-		queue(rs.q)
-		ls := slices.Clone(rs.lanes)
-		slices.Sort(ls)
-		num(ls...)
-		fin := slices.Clone(rs.finished)
-		slices.Sort(fin)
-		num(rs.limit, int64(len(fin)))
-		num(fin...)
-		num(int64(len(rs.failed)))
-		num(rs.failed...)
-		ranges(rs.dropped)
-		flag(rs.cancelled, rs.told)
-		if w := rs.w; w != nil {
-			num(int64(w.asked), w.held, w.limit, int64(w.lanesTold), int64(len(w.failed)))
-			num(w.failed...)
-			flag(w.aborted, w.stopped, w.tellAbort, w.answer, w.byed)
-			ranges(w.dropped)
-			ranges(w.back)
+		b.queue(rs.q)
+		b.sorted(rs.lanes)
+		b.num(rs.limit)
+		b.sorted(rs.finished)
+		b.list(rs.failed)
+		b.ranges(rs.dropped)
+		b.flag(rs.cancelled, rs.told)
+		if rs.w != nil {
+			b.worker(rs.w)
 		}
-		num(int64(len(rs.up)))
-		for _, m := range rs.up {
-			num(int64(len(m.finished)))
-			num(m.finished...)
-			num(int64(m.rep.Want), int64(len(m.rep.Failed)))
-			num(m.rep.Failed...)
-			load(m.rep.Load)
-			ranges(m.rep.Dropped)
-			ranges(m.rep.Back)
-			flag(m.rep.Returned, m.rep.Abort, m.rep.Bye)
-		}
-		num(int64(len(rs.down)))
-		for _, m := range rs.down {
-			num(m.grant.First, m.grant.End, int64(m.notice), m.n)
-			flag(m.pinned, m.stop)
-		}
+		b.messages(rs.up, rs.down)
 	}
 	return b
 }
@@ -269,6 +195,17 @@ func (s *system) steps() []step {
 	add("root: step", func(s *system) error { return s.stepRoot(false) })
 	if s.c.cut {
 		add("root: step, batches cut", func(s *system) error { return s.stepRoot(true) })
+	}
+	return out
+}
+
+// moves are the steps, each taken from a copy of the state.
+func (s *system) moves() (out []move) {
+	for _, st := range s.steps() {
+		out = append(out, move{st.name, func() (world, error) {
+			t := s.clone()
+			return t, st.do(t)
+		}})
 	}
 	return out
 }
@@ -543,106 +480,6 @@ func (s *system) final() error {
 	return nil
 }
 
-// What the root sums up is what its peers have.
-func (r *Root) checkSums() error {
-	var lanes, ranks, waiting, candidates int
-	var held int64
-	for i := range r.peers {
-		p := &r.peers[i]
-		lanes += p.load.Lanes
-		ranks += min(p.load.Lanes, 1)
-		held += p.held
-		var movable int64
-		for _, g := range p.grants {
-			if !g.pinned {
-				movable += g.left
-			}
-		}
-		if movable != p.movable {
-			return fmt.Errorf("rank %d: %d indices are movable, counted %d", i, movable, p.movable)
-		}
-		if p.waiting {
-			waiting++
-		}
-		if !p.asked && worthMoving(movable-int64(p.load.Lanes), p.load) {
-			candidates++
-		}
-	}
-	if lanes != r.lanes || ranks != r.ranks || held != r.held || waiting != r.waiting || candidates != r.candidates {
-		return fmt.Errorf("%d lanes on %d ranks hold %d, %d waited for, %d candidates; summed up %d, %d, %d, %d, %d",
-			lanes, ranks, held, waiting, candidates, r.lanes, r.ranks, r.held, r.waiting, r.candidates)
-	}
-	return nil
-}
-
-// explorer visits every state once, depth first. A cycle would be a run without
-// end; a state without a step that leads elsewhere, a hang.
-type explorer struct {
-	seen  map[[2]uint64]bool // false: on the path
-	seeds [2]maphash.Seed
-	path  []string
-	max   int
-	ends  int
-}
-
-func (x *explorer) id(s *system) [2]uint64 {
-	k := s.key()
-	return [2]uint64{maphash.Bytes(x.seeds[0], k), maphash.Bytes(x.seeds[1], k)}
-}
-
-func (x *explorer) visit(s *system, id [2]uint64) error {
-	x.seen[id] = false
-	if len(x.seen) > x.max {
-		return fmt.Errorf("more than %d states", x.max)
-	}
-	moved := false
-	for _, st := range s.steps() {
-		t := s.clone()
-		x.path = append(x.path, st.name)
-		if err := st.do(t); err != nil {
-			return err
-		}
-		next := x.id(t)
-		if next != id {
-			moved = true
-			left, known := x.seen[next]
-			if known && !left {
-				return fmt.Errorf("rule: a run that may go on for ever")
-			}
-			if !known {
-				if err := x.visit(t, next); err != nil {
-					return err
-				}
-			}
-		}
-		x.path = x.path[:len(x.path)-1]
-	}
-	if !moved {
-		if !s.done() {
-			return fmt.Errorf("rule: nothing can happen, and the call is not over")
-		}
-		x.ends++
-		if err := s.final(); err != nil {
-			return err
-		}
-	}
-	x.seen[id] = true
-	return nil
-}
-
-func explore(t *testing.T, c *config) int {
-	x := &explorer{seen: map[[2]uint64]bool{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}, max: math.MaxInt}
-	s := newSystem(c)
-	if err := x.visit(s, x.id(s)); err != nil {
-		t.Errorf("%s: %v", c.name, err)
-		for i, p := range x.path {
-			t.Logf("%3d %s", i, p)
-		}
-	}
-	t.Logf("%-40s %9d states, %d ends", c.name, len(x.seen), x.ends)
-	return len(x.seen)
-}
-
 // TestExplore visits the whole reachable state space of small worlds; with -short,
 // of the smaller ones among them.
 func TestExplore(t *testing.T) {
@@ -665,7 +502,7 @@ func TestExplore(t *testing.T) {
 		if c.large && testing.Short() {
 			continue
 		}
-		total += explore(t, &c)
+		total += explore(t, c.name, newSystem(&c))
 	}
 	t.Logf("%d states in all", total)
 	if total < 100_000 {

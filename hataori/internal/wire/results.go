@@ -114,3 +114,26 @@ func (r *ResultReader) Item() ([]byte, error) {
 	r.Data = r.Data[n:]
 	return item, nil
 }
+
+// Runs skips all runs and calls f with the first index and the number of each,
+// until f returns an error or a run is malformed.
+func (r *ResultReader) Runs(f func(first, count int64) error) error {
+	for {
+		first, n, err := r.Run()
+		if err != nil || n == 0 {
+			return err
+		}
+		if r.Size >= 0 {
+			r.Data = r.Data[n*int64(r.Size):] // Run has seen that they are there
+		} else {
+			for range n {
+				if _, err := r.Item(); err != nil {
+					return err
+				}
+			}
+		}
+		if err := f(first, n); err != nil {
+			return err
+		}
+	}
+}

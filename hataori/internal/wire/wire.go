@@ -43,6 +43,7 @@ const (
 	Returned                    // report: answers a notice
 	Abort                       // report: the rank gives up the call
 	Bye                         // report: the rank's last
+	Group                       // report: the rank speaks for a group
 	allFlags = 1<<iota - 1
 )
 
@@ -229,6 +230,9 @@ func ReportFlags(r farm.Report) (flags uint32) {
 	if r.Bye {
 		flags |= Bye
 	}
+	if r.Load.Group {
+		flags |= Group
+	}
 	return flags
 }
 
@@ -257,7 +261,7 @@ func ParseReport(h Header, body []byte) (r farm.Report, results, stats []byte, e
 		return r, nil, nil, wrong("negative time in a report")
 	}
 	r = farm.Report{Want: int(n[0]), Returned: h.Flags&Returned != 0, Abort: h.Flags&Abort != 0, Bye: h.Flags&Bye != 0}
-	r.Load = farm.Load{Lanes: int(n[1]), Idle: int(n[2]), Item: farm.Nanoseconds(item)}
+	r.Load = farm.Load{Lanes: int(n[1]), Idle: int(n[2]), Item: farm.Nanoseconds(item), Group: h.Flags&Group != 0}
 	if n[3] > 0 {
 		r.Failed = make([]int64, n[3])
 	}

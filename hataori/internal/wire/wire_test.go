@@ -127,7 +127,7 @@ func TestItems(t *testing.T) {
 }
 
 func TestReportRoundTrip(t *testing.T) {
-	rep := farm.Report{Want: 3, Load: farm.Load{Lanes: 4, Idle: 2, Item: 77}, Failed: []int64{9, 1 << 41},
+	rep := farm.Report{Want: 3, Load: farm.Load{Lanes: 4, Idle: 2, Item: 77, Group: true}, Failed: []int64{9, 1 << 41},
 		Dropped: []farm.Range{{First: 10, End: 20}}, Back: []farm.Range{{First: 30, End: 31}, {First: 40, End: 50}},
 		Returned: true, Bye: true}
 	results := [][]byte{[]byte("res"), nil, []byte("ults")}

@@ -1,0 +1,121 @@
+package hataori
+
+import (
+	"fmt"
+	"slices"
+
+	"github.com/hataori/hataori-go/hataori/internal/farm"
+	"github.com/hataori/hataori-go/hataori/internal/wire"
+)
+
+// cargo is the typed side of a rank that grants: items into bytes, bytes into
+// results.
+type cargo interface {
+	// load appends the body of a grant of the range to msg, ending it before
+	// an item that cannot be encoded, or that would exceed max bytes and is
+	// not the first. It returns where it ended and, if it was a fault, which.
+	load(msg []byte, r farm.Range, max int) ([]byte, int64, *fault)
+
+	// variable reports whether encoded items have different lengths.
+	variable() bool
+
+	// unload puts the results, of which account is told first, run by run. Those
+	// that cannot be decoded are returned as faults.
+	unload(results []byte, account func(farm.Range) error) ([]*fault, error)
+}
+
+// dealer is the side of a coordinator that faces the ranks it grants to. To the
+// machine a rank's number is its place among the peers.
+type dealer struct {
+	c     *coordinator
+	m     dealing
+	cargo cargo
+	tree  *tree
+	peers []int // this rank, then those it grants to, ascending
+	max   int   // Options.MaxBytes
+	gone  []LaneStats
+}
+
+// dealing is what the machines of ranks that grant have in common.
+type dealing interface {
+	OnResults(place int, r farm.Range) error
+	OnReport(place int, rep farm.Report) error
+	OnShrunk(place int, g farm.Range, cut int64)
+	OnFailed(index int64)
+	Limit() int64
+	Outstanding(place int) []farm.Range
+}
+
+// onReport takes in a message that is not of the rank that grants to this one.
+func (d *dealer) onReport(source int, h wire.Header, body []byte) error {
+	k, found := slices.BinarySearch(d.peers[1:], source)
+	if h.Kind != wire.Report || !found {
+		return fmt.Errorf("message of kind %d from rank %d, to which this rank does not grant", h.Kind, source)
+	}
+	place := k + 1
+	rep, results, stats, err := wire.ParseReport(h, body)
+	if err != nil {
+		return fmt.Errorf("from rank %d: %w", source, err)
+	}
+	faults, err := d.cargo.unload(results, func(r farm.Range) error { return d.m.OnResults(place, r) })
+	if err != nil {
+		return fmt.Errorf("from rank %d: %w", source, err)
+	}
+	for _, f := range faults {
+		d.c.fail(f) // the machine hears of it with the failures of this rank's own lanes
+	}
+	if rep.Bye {
+		ls, err := parseLaneStats(stats, d.c.w.size)
+		if err != nil {
+			return fmt.Errorf("from rank %d: %w", source, err)
+		}
+		d.gone = append(d.gone, ls...)
+	}
+	if err := d.m.OnReport(place, rep); err != nil {
+		return fmt.Errorf("from rank %d, at place %d: %w", source, place, err)
+	}
+	return nil
+}
+
+// do carries out what the machine decided. noLanes goes with a stop.
+func (d *dealer) do(e farm.Effect, noLanes bool) error {
+	c := d.c
+	h := wire.Header{Epoch: c.w.epoch}
+	switch e.Kind {
+	case farm.Grant:
+		return d.grant(e, h)
+	case farm.Notify:
+		h.Kind, h.First, h.Count = wire.Notice, int64(e.Notice), e.N
+	case farm.Stop:
+		h.Kind = wire.Stop
+		if noLanes {
+			h.Count = 1
+		}
+	}
+	return c.send(wire.AppendHeader(c.buffer(), h), d.peers[e.Rank])
+}
+
+func (d *dealer) grant(e farm.Effect, h wire.Header) error {
+	c := d.c
+	h.Kind, h.First, h.Count = wire.Grant, e.Range.First, e.Range.Len()
+	if e.Pinned {
+		h.Flags |= wire.Pinned
+	}
+	if d.cargo.variable() {
+		h.Flags |= wire.Variable
+	}
+	msg, end, bad := d.cargo.load(wire.AppendHeader(c.buffer(), h), e.Range, d.max)
+	if end < e.Range.End {
+		d.m.OnShrunk(e.Rank, e.Range, end)
+		wire.SetCount(msg, end-e.Range.First)
+	}
+	if bad != nil {
+		c.fail(bad)
+		d.m.OnFailed(bad.index)
+	}
+	if end == e.Range.First {
+		c.recycle(msg)
+		return nil
+	}
+	return c.send(msg, d.peers[e.Rank])
+}
