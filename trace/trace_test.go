@@ -111,7 +111,7 @@ func FuzzRead(f *testing.F) {
 			return
 		}
 		for _, c := range rec.Calls {
-			_ = c
+			_ = c.Summary().String()
 		}
 	})
 }
