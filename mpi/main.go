@@ -23,7 +23,9 @@ const (
 	ExitError     = 1 // some rank returned an error, and all have returned
 	ExitInit      = 2 // Init failed
 	ExitPanic     = 3 // some rank panicked: the job was aborted
-	ExitAbandoned = 4 // some rank returned an error and others did not return: the job was aborted
+	ExitAbandoned = 4 // some rank returned an error and others did not return, or the launcher has ended: the job was aborted
+
+	signalStatus = 128
 )
 
 // Program says how Run treats the process. The zero value is the default.
@@ -38,6 +40,10 @@ type Program struct {
 	// aborts the job. nil means SIGINT, SIGTERM and SIGUSR1, which batch
 	// systems send before a time limit.
 	Signals []os.Signal
+
+	// Orphan lets the rank go on when its launcher has ended. By default it
+	// then cancels the context and leaves, see [ErrOrphaned].
+	Orphan bool
 
 	// Stderr gets the messages. nil means os.Stderr.
 	Stderr io.Writer
@@ -66,6 +72,9 @@ func Main(f func(ctx context.Context, rt *Runtime) error) {
 //   - raises GOMAXPROCS to Lanes + 1 (0 lanes: one per processor), unless the
 //     environment sets it;
 //   - cancels ctx, with a *SignalError as cause, at the first of the Signals;
+//   - cancels ctx, with ErrOrphaned as cause, when the launcher, or a shell
+//     between the launcher and this process, has ended, and ends the process some
+//     seconds later if it has not ended by itself;
 //   - when f returned an error on this rank, waits for the other ranks: a message
 //     that is the same on all failing ranks is printed once, and all ranks end
 //     with the same status; if others do not return within Grace, prints the
@@ -76,7 +85,8 @@ func Main(f func(ctx context.Context, rt *Runtime) error) {
 //     and aborts the job.
 //
 // After a signal the status is 128 + n even if f returned nil, because f may
-// have stopped before its work was done.
+// have stopped before its work was done. Under Hydra, the mpiexec of MPICH, the
+// ranks then end by MPI_Abort: it would report 0 now and then otherwise.
 //
 // Run is for the top of a program: it ends the process itself when it aborts.
 func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
@@ -98,18 +108,19 @@ func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
 		}
 		return ExitInit
 	}
-	pr := &process{Program: p, rt: rt}
+	pr := &process{Program: p, rt: rt, lineage: findLineage()}
 	if pr.settleComm, err = rt.World().Dup(); err != nil {
 		fmt.Fprintln(p.Stderr, err)
 		return ExitInit
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	stop := pr.watchSignals(cancel)
+	stopSignals, stopLauncher := pr.watchSignals(cancel), pr.watchLauncher(cancel)
 	err = pr.guard(ctx, f)
 	cancel(nil)
 	code := pr.settle(err, pr.signalled())
 	code = pr.finish(code)
-	stop()
+	stopLauncher()
+	stopSignals()
 	return code
 }
 
@@ -129,6 +140,7 @@ type process struct {
 	Program
 	rt         *Runtime
 	settleComm *Comm
+	lineage    lineage
 
 	mu  sync.Mutex
 	got syscall.Signal // first signal, 0 if none
@@ -158,7 +170,7 @@ func (p *process) watchSignals(cancel context.CancelCauseFunc) (stop func()) {
 			p.mu.Unlock()
 			if second {
 				p.say("%v again: ending the job", sig)
-				p.abortInTurn(128 + int(n))
+				p.abortInTurn(signalStatus + int(n))
 			}
 			cancel(&SignalError{sig})
 		}
@@ -221,7 +233,7 @@ func (p *process) settle(err error, sig int) int {
 		code = ExitError
 	}
 	if sig != 0 {
-		code = 128 + sig
+		code = signalStatus + sig
 	}
 	w := p.settleComm
 	if err == nil && sig != 0 {
@@ -295,6 +307,12 @@ func (p *process) agree(send, recv []int64, limited bool) bool {
 // finish ends MPI. All ranks come here together, so that Finalize does not wait
 // long; if it does, the process ends without it.
 func (p *process) finish(code int) int {
+	if !p.lineage.whole() && !p.Orphan {
+		exitProcess(code) // the library would wait for the launcher
+	}
+	if code > signalStatus && underHydra() {
+		p.abortInTurn(code)
+	}
 	watchdog := time.AfterFunc(p.Grace, func() { exitProcess(code) })
 	defer watchdog.Stop()
 	err := p.settleComm.Free()

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# examples/mpi_smoke, one CGO_ENABLED=0 binary, under Open MPI and MPICH at 1, 2 and 4 ranks.
+# examples/mpi_smoke, one CGO_ENABLED=0 binary, under Open MPI and MPICH at 1, 2, 3, 4 and 6 ranks.
 set -u
 . "$(dirname "$0")/lib.sh"
 CGO_ENABLED=0 go build -o "$build/mpi_smoke" ./examples/mpi_smoke || exit 1
@@ -8,7 +8,7 @@ bad=0
 fail() { echo "FAIL: $*"; bad=1; }
 
 for launch in mpi_openmpi mpi_mpich; do
-  for n in 1 2 4; do
+  for n in 1 2 3 4 6; do
     for lanes in 1 2; do
       out=$($launch $n timeout 60 "$build/mpi_smoke" --lanes $lanes 2>"$build/smoke.err")
       status=$?
@@ -29,5 +29,5 @@ for launch in mpi_openmpi mpi_mpich; do
     [ "$(grep -c 'item 7' <<<"$out")" = 1 ] || fail "$what: the message stands $(grep -c 'item 7' <<<"$out") times"
   done
 done
-[ $bad = 0 ] && echo "mpi_smoke: ok at 1, 2 and 4 ranks under Open MPI and MPICH"
+[ $bad = 0 ] && echo "mpi_smoke: ok at 1, 2, 3, 4 and 6 ranks under Open MPI and MPICH"
 exit $bad

@@ -45,6 +45,7 @@ func launcherOf(name string) *launcher {
 type happening struct {
 	flags []string     // of the program
 	batch []string     // of sbatch
+	shell bool         // each rank is started by a shell that waits for it
 	after func(j *job) // called when all ranks are at work
 }
 
@@ -63,6 +64,12 @@ func happeningOf(event string) happening {
 		return signal(syscall.SIGINT)
 	case "USR1":
 		return signal(syscall.SIGUSR1)
+	case "KILL-shell", "TERM-shell":
+		h := signal(map[string]syscall.Signal{"KILL-shell": syscall.SIGKILL, "TERM-shell": syscall.SIGTERM}[event])
+		h.shell = true
+		return h
+	case "shell-KILL":
+		return happening{flags: []string{"--items", endless}, shell: true, after: func(j *job) { j.killShell(ranks - 1) }}
 	case "INT-twice":
 		return happening{flags: []string{"--items", endless}, after: func(j *job) {
 			j.signalLauncher(syscall.SIGINT)

@@ -65,6 +65,9 @@ func newJob(l *launcher, program string, h happening) (*job, error) {
 		args = append(args, h.batch...)
 		args = append(args, "--output="+filepath.Join(j.dir, "stdout"), "--error="+filepath.Join(j.dir, "stderr"), batchScript)
 	}
+	if h.shell {
+		args = append(args, "sh", "-c", `"$0" "$@"; exit $?`)
+	}
 	args = append(append(args, program, "--dir", j.dir, "--job", j.mark), h.flags...)
 	j.cmd = exec.Command(args[0], args[1:]...)
 	j.cmd.Env = append(mpi.ChildEnv(), "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
@@ -180,8 +183,13 @@ func (j *job) signalLauncher(sig syscall.Signal) {
 	_ = j.cmd.Process.Signal(sig) // it may have ended since the first one
 }
 
-func (j *job) killRank(rank int) {
-	pid, err := strconv.Atoi(j.read(fmt.Sprintf("pid.%d", rank)))
+func (j *job) killRank(rank int) { j.killOf(rank, "pid") }
+
+// killShell kills the shell that waits for the rank.
+func (j *job) killShell(rank int) { j.killOf(rank, "parent") }
+
+func (j *job) killOf(rank int, note string) {
+	pid, err := strconv.Atoi(j.read(fmt.Sprintf("%s.%d", note, rank)))
 	if err == nil {
 		j.happened = time.Now()
 		err = syscall.Kill(pid, syscall.SIGKILL)

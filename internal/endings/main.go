@@ -26,6 +26,7 @@ func main() {
 	table := flag.String("table", "docs/endings.md", "the table")
 	only := flag.String("only", "", "events to run, separated by commas; all if empty")
 	logs := flag.String("logs", "", "folder for what the jobs print")
+	times := flag.Int("times", 1, "how often each row is run")
 	flag.Parse()
 	interrupted := make(chan os.Signal, 1)
 	// Catching a signal also undoes that this process was started with it ignored
@@ -39,7 +40,7 @@ func main() {
 		}
 		os.Exit(130)
 	}()
-	failed, err := check(*program, *table, *only, *logs, flag.Args())
+	failed, err := check(*program, *table, *only, *logs, *times, flag.Args())
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "endings:", err)
 		os.Exit(2)
@@ -52,7 +53,7 @@ func main() {
 // current is the job that runs, for whoever must end it early.
 var current atomic.Pointer[job]
 
-func check(program, table, only, logs string, names []string) (failed int, err error) {
+func check(program, table, only, logs string, times int, names []string) (failed int, err error) {
 	f, err := os.Open(table)
 	if err != nil {
 		return 0, err
@@ -76,13 +77,15 @@ func check(program, table, only, logs string, names []string) (failed int, err e
 			if !said || only != "" && !slices.Contains(strings.Split(only, ","), r.event) {
 				continue
 			}
-			ran++
-			bad, err := r.try(l, want, program, logs)
-			if err != nil {
-				return failed, err
-			}
-			if bad {
-				failed++
+			for range times {
+				ran++
+				bad, err := r.try(l, want, program, logs)
+				if err != nil {
+					return failed, err
+				}
+				if bad {
+					failed++
+				}
 			}
 		}
 	}
@@ -131,6 +134,13 @@ func (r row) try(l *launcher, want ending, program, logs string) (bad bool, err 
 // queueing is what srun says while it waits for the job before.
 var queueing = regexp.MustCompile(`(?m)^srun: job \d+ (queued and waiting for|has been allocated) resources\n`)
 
+// What the program says when all went well, which a job that ended otherwise must
+// not say, even where its launcher hides the status; and how many items it has.
+const (
+	successWords = "faulty: ok"
+	items        = 60
+)
+
 // judge lists what differs from the table.
 func (r row) judge(want ending, o *outcome) (faults []string) {
 	fault := func(format string, args ...any) { faults = append(faults, fmt.Sprintf(format, args...)) }
@@ -156,6 +166,12 @@ func (r row) judge(want ending, o *outcome) (faults []string) {
 		}
 	}
 	success := slices.Equal(want.statuses, []int{0})
+	if !success && strings.Contains(o.stdout, successWords) {
+		fault("the job says that it succeeded")
+	}
+	if success && len(o.finished) != items {
+		fault("a job that succeeds finished %d of %d items", len(o.finished), items)
+	}
 	if success && (queueing.ReplaceAllString(o.stderr, "") != "" || strings.Count(o.stdout, "\n") != 1) {
 		fault("a job that succeeds says one line on stdout and nothing on stderr")
 	}

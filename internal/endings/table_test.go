@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"reflect"
 	"strings"
@@ -73,6 +74,7 @@ func TestJudgeSeesDifferences(t *testing.T) {
 		"evaluated twice":   func(o *outcome) { o.finished = []string{"2", "1", "2"} },
 		"it took":           func(o *outcome) { o.gone = now.Add(time.Minute) },
 		"did not happen":    func(o *outcome) { o.event = time.Time{} },
+		"it succeeded":      func(o *outcome) { o.stdout = "faulty: ok: 60 items on 3 ranks\n" },
 		"cannot be started": func(o *outcome) { o.faults = []string{"cannot be started"} },
 	} {
 		o := good
@@ -83,6 +85,10 @@ func TestJudgeSeesDifferences(t *testing.T) {
 	}
 	loud := good
 	loud.status, loud.stdout, r.says = 0, "ok\n", nil
+	loud.finished = nil
+	for i := range items {
+		loud.finished = append(loud.finished, fmt.Sprint(i))
+	}
 	loud.stderr = "srun: job 8 queued and waiting for resources\nsrun: job 8 has been allocated resources\n"
 	if faults := r.judge(ending{statuses: []int{0}}, &loud); faults != nil {
 		t.Errorf("a good success: %q", faults)
@@ -90,6 +96,10 @@ func TestJudgeSeesDifferences(t *testing.T) {
 	loud.stderr += "warning\n"
 	if faults := r.judge(ending{statuses: []int{0}}, &loud); len(faults) != 1 {
 		t.Errorf("a success that is not silent: %q", faults)
+	}
+	loud.stderr, loud.finished = "", loud.finished[1:]
+	if faults := r.judge(ending{statuses: []int{0}}, &loud); len(faults) != 1 {
+		t.Errorf("a success without all items: %q", faults)
 	}
 	if faults := r.judge(ending{endless: true}, &good); len(faults) != 1 {
 		t.Errorf("a job that ends and should not: %q", faults)

@@ -40,6 +40,8 @@ type event struct {
 	every func(e *cpu.Engine, rank int)
 	// deaf makes items ignore their context, and last for ever.
 	deaf bool
+	// sink takes the results of a stream on the root, in place of a slice.
+	sink func(i int64, square int) error
 	// patience is the limit of the call's preflight.
 	patience time.Duration
 }
@@ -59,6 +61,19 @@ var events = []event{
 	{name: "item-panic-map", item: func(*cpu.Engine) error { writeNoMap(); return nil }},
 	{name: "item-panic-nil", item: func(*cpu.Engine) error { return fmt.Errorf("value %d", *nowhere()) }},
 	{name: "item-goexit", item: func(*cpu.Engine) error { runtime.Goexit(); return nil }},
+
+	{name: "sink-error", sink: func(i int64, _ int) error {
+		if i == badItem {
+			return errors.New("disk full")
+		}
+		return nil
+	}},
+	{name: "sink-panic", sink: func(i int64, _ int) error {
+		if i == badItem {
+			panic("disk full")
+		}
+		return nil
+	}},
 
 	{name: "rank-error", before: onLast(func(context.Context) (bool, error) { return false, errors.New("disk full") })},
 	{name: "rank-panic", before: onLast(func(context.Context) (bool, error) { panic("disk full") })},

@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -47,6 +48,7 @@ func run(ctx context.Context, rt *mpi.Runtime, o *options, out io.Writer) (err e
 		return err
 	}
 	r.note("pid", fmt.Sprint(os.Getpid()))
+	r.note("parent", fmt.Sprint(os.Getppid()))
 	if r.before != nil {
 		r.note("event", "")
 		if stay, err := r.before(ctx, r.me, r.size); !stay {
@@ -70,6 +72,12 @@ func run(ctx context.Context, rt *mpi.Runtime, o *options, out io.Writer) (err e
 	if o.log && r.me == 0 {
 		opts.Logger = slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn}))
 	}
+	if r.sink != nil {
+		if err := r.stream(ctx, world, ex, opts, items); err != nil {
+			return err
+		}
+		return world.Close()
+	}
 	squares, err := hataori.PmapLanes(ctx, world, ex, opts, items, r.square)
 	if err != nil {
 		return err
@@ -83,6 +91,23 @@ func run(ctx context.Context, rt *mpi.Runtime, o *options, out io.Writer) (err e
 		fmt.Fprintf(out, "faulty: ok: %d items on %d ranks\n", len(squares), r.size)
 	}
 	return world.Close()
+}
+
+// stream is the same job with results that go to the event's sink, in order.
+func (r *rank) stream(ctx context.Context, world *hataori.World, ex lanes.Executor[*cpu.Engine], opts hataori.Options, items []int) error {
+	opts.Ordered = true
+	var source hataori.Source[int]
+	var sink hataori.Sink[int]
+	if r.me == 0 {
+		source = hataori.FromSeq(slices.Values(items))
+		sink = hataori.SinkFunc[int](func(_ context.Context, i int64, square int) error {
+			if i == badItem {
+				r.note("event", "")
+			}
+			return r.sink(i, square)
+		})
+	}
+	return hataori.PmapStream(ctx, world, ex, opts, source, sink, r.square)
 }
 
 // build makes one engine per lane. A rank that cannot takes part all the same,
