@@ -56,30 +56,14 @@ type errUnsent struct{ text string }
 
 func (e *errUnsent) Error() string { return e.text }
 
-// collect is PmapLanes with Options.Collect: to the machines no item fails, for
-// its failure is a result.
+// collect is PmapLanes with Options.Collect.
 func collect[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], opts Options, items []T, f func(ctx context.Context, lane L, item T) (U, error)) ([]U, error) {
 	if err := w.begin(ctx); err != nil {
 		return nil, err
 	}
 	defer w.end()
-	p := &pmap[L, T, attempt[U]]{call: newCall(w, &opts), ctx: ctx, ex: ex, types: typeName[T]() + " → " + typeName[U]()}
-	if isNil(ex) {
-		p.ex = nil
-	}
-	if f != nil {
-		p.f = func(ctx context.Context, lane L, item T) (attempt[U], error) {
-			v, err := f(ctx, lane, item)
-			return attempt[U]{val: v}, err
-		}
-	}
-	dst := &collected[U]{call: p.call, raw: map[int64][]byte{}, mine: map[int64]*fault{}}
-	p.codecs = func() (*typed[T], error, *typed[attempt[U]], error) {
-		in, inErr := codecFor[T](&opts)
-		out, outErr := codecFor[U](&opts)
-		return tolerantItems(in), inErr, tolerantResults(p.call, out), outErr
-	}
-	p.absorb = func(f *fault) attempt[U] { return attempt[U]{raw: dst.absorb(f, opts.ErrorCodec)} }
+	dst := &collected[U]{}
+	p := collecting(ctx, w, ex, &opts, f, &dst.failures)
 	ag, err := p.preflight(p.terms(items))
 	if err != nil {
 		p.log(slog.LevelWarn, "refused", "err", err)
@@ -100,15 +84,34 @@ func collect[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], o
 		p.log(slog.LevelWarn, "ended early", "err", err)
 		return nil, err
 	}
-	failed, err := dst.share(p.call)
-	if err != nil {
+	failed, err := dst.tell()
+	if err != nil && failed == nil {
 		return nil, err
 	}
-	if failed != nil {
-		p.log(slog.LevelWarn, "items failed", "failed", failed.Count, "lowest", failed.Errors[0])
-		return dst.results, failed
+	return dst.results, err
+}
+
+// collecting is a call to whose machines no item fails, for its failure is a
+// result. The failures of this rank's lanes are remembered in mem.
+func collecting[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], opts *Options, f func(ctx context.Context, lane L, item T) (U, error), mem *failures) *pmap[L, T, attempt[U]] {
+	p := &pmap[L, T, attempt[U]]{call: newCall(w, opts), ctx: ctx, ex: ex, types: typeName[T]() + " → " + typeName[U]()}
+	*mem = failures{call: p.call, raw: map[int64][]byte{}, mine: map[int64]*fault{}}
+	if isNil(ex) {
+		p.ex = nil
 	}
-	return dst.results, nil
+	if f != nil {
+		p.f = func(ctx context.Context, lane L, item T) (attempt[U], error) {
+			v, err := f(ctx, lane, item)
+			return attempt[U]{val: v}, err
+		}
+	}
+	p.codecs = func() (*typed[T], error, *typed[attempt[U]], error) {
+		in, inErr := codecFor[T](opts)
+		out, outErr := codecFor[U](opts)
+		return tolerantItems(in), inErr, tolerantResults(p.call, out), outErr
+	}
+	p.absorb = func(f *fault) attempt[U] { return attempt[U]{raw: mem.absorb(f)} }
+	return p
 }
 
 // tolerantItems encodes an item that cannot be encoded as the reason why.
@@ -164,15 +167,20 @@ func tolerantResults[U any](call *call, c *typed[U]) *typed[attempt[U]] {
 		}}
 }
 
-// collected is where attempts go: a [sink] at the root. Elsewhere it only
-// remembers the faults of this rank.
-type collected[U any] struct {
-	call    *call
-	results []U
+// failures are those of a call: at the root of all ranks, encoded; elsewhere of
+// this rank only.
+type failures struct {
+	call *call
 
 	mu   sync.Mutex
-	raw  map[int64][]byte
-	mine map[int64]*fault
+	raw  map[int64][]byte // at the root
+	mine map[int64]*fault // of this rank's lanes, with what cannot cross
+}
+
+// collected is a [sink] for attempts.
+type collected[U any] struct {
+	failures
+	results []U
 }
 
 func (c *collected[U]) put(i int64, v *attempt[U]) {
@@ -180,25 +188,90 @@ func (c *collected[U]) put(i int64, v *attempt[U]) {
 		c.results[i] = v.val
 		return
 	}
+	c.keep(i, v.raw)
+}
+
+// collectedStream is a [Sink] for attempts.
+type collectedStream[U any] struct {
+	*failures
+	sink Sink[U]
+}
+
+func (c *collectedStream[U]) Put(ctx context.Context, i int64, v attempt[U]) error {
+	if v.raw == nil {
+		return c.sink.Put(ctx, i, v.val)
+	}
+	c.keep(i, v.raw)
+	return nil
+}
+
+// Has is the caller's sink's.
+func (c *collectedStream[U]) Has(i int64) bool {
+	h, ok := c.sink.(interface{ Has(index int64) bool })
+	return ok && h.Has(i)
+}
+
+// collectStream is PmapStream with Options.Collect.
+func collectStream[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], opts Options, source Source[T], sink Sink[U], f func(ctx context.Context, lane L, item T) (U, error)) error {
+	if err := w.begin(ctx); err != nil {
+		return err
+	}
+	defer w.end()
+	var mem failures
+	s := &stream[L, T, attempt[U]]{pmap: collecting(ctx, w, ex, &opts, f, &mem), outer: ctx, kind: "PmapStream"}
+	var dst Sink[attempt[U]]
+	if !isNil(sink) {
+		dst = &collectedStream[U]{&mem, sink}
+	}
+	if err := s.run(source, dst); err != nil {
+		return err
+	}
+	_, err := mem.tell()
+	return err
+}
+
+// keep takes in the failure of an item, at the root.
+func (c *failures) keep(i int64, raw []byte) {
 	c.call.absorbed.Add(1)
 	c.mu.Lock()
-	c.raw[i] = v.raw
+	c.raw[i] = raw
 	c.mu.Unlock()
 }
 
 // absorb turns the fault of an item into bytes.
-func (c *collected[U]) absorb(f *fault, codec ErrorCodec) []byte {
+func (c *failures) absorb(f *fault) []byte {
 	if _, unsent := f.err.(*errUnsent); unsent {
 		f.kind = KindEncode
 	}
 	c.mu.Lock()
 	c.mine[f.index] = f
 	c.mu.Unlock()
-	return f.marshal(codec)
+	return f.marshal(c.call.opts.ErrorCodec)
+}
+
+// forget lets go of a failure of which its error was made.
+func (c *failures) forget(i int64) {
+	c.mu.Lock()
+	delete(c.mine, i)
+	c.mu.Unlock()
+}
+
+// tell makes the error of the call that every rank gets. Beside a nil first
+// result the error is that of the exchange. It is collective.
+func (c *failures) tell() (*ItemErrors, error) {
+	failed, err := c.share(c.call)
+	if err != nil {
+		return nil, err
+	}
+	if failed == nil {
+		return nil, nil
+	}
+	c.call.log(slog.LevelWarn, "items failed", "failed", failed.Count, "lowest", failed.Errors[0])
+	return failed, failed
 }
 
 // share tells every rank what failed. It is collective.
-func (c *collected[U]) share(call *call) (*ItemErrors, error) {
+func (c *failures) share(call *call) (*ItemErrors, error) {
 	var indices []int64
 	for i := range c.raw {
 		indices = append(indices, i)
@@ -236,7 +309,7 @@ func (c *collected[U]) share(call *call) (*ItemErrors, error) {
 	return e, nil
 }
 
-func (c *collected[U]) parse(call *call, msg []byte) (*ItemErrors, error) {
+func (c *failures) parse(call *call, msg []byte) (*ItemErrors, error) {
 	next := func() (uint64, bool) {
 		v, n := binary.Uvarint(msg)
 		msg = msg[max(n, 0):]
@@ -269,13 +342,16 @@ func (c *collected[U]) parse(call *call, msg []byte) (*ItemErrors, error) {
 }
 
 // public makes the error of the item i.
-func (c *collected[U]) public(call *call, i int64, raw []byte) (*ItemError, error) {
+func (c *failures) public(call *call, i int64, raw []byte) (*ItemError, error) {
 	var f fault
 	if err := f.unmarshal(raw, call.opts.ErrorCodec); err != nil {
 		return nil, err
 	}
 	f.index = i
-	e, ok := f.public(c.mine[i]).(*ItemError)
+	c.mu.Lock()
+	mine := c.mine[i]
+	c.mu.Unlock()
+	e, ok := f.public(mine).(*ItemError)
 	if !ok {
 		return nil, errFault
 	}

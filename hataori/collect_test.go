@@ -124,7 +124,7 @@ func TestCollectManyAndNone(t *testing.T) {
 
 func TestCollectIsCancelledAndRefused(t *testing.T) {
 	for _, ranks := range []int{1, 3} {
-		var cancelled, contradict, stream agreement
+		var cancelled, contradict agreement
 		onRanks(t, ranks, mpitest.Options{}, func(w *World) error {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
@@ -138,12 +138,44 @@ func TestCollectIsCancelledAndRefused(t *testing.T) {
 			cancelled.add(w.Rank(), err)
 			_, err = PmapLanes(context.Background(), w, lanes.New(1), Options{Collect: true, FirstSeen: true}, count(w, 0, 10), same)
 			contradict.add(w.Rank(), err)
-			stream.add(w.Rank(), pmapStream(context.Background(), w, Options{Collect: true}, numbers(3), &book{}, square))
 			return again(w)
 		})
 		cancelled.check(t, ranks, context.Canceled)
 		contradict.check(t, ranks, ErrOptions)
-		stream.check(t, ranks, ErrOptions)
+	}
+}
+
+// Every fifth item of a stream fails: the sink gets the others, every rank hears
+// of the failures, and only what the sink does not have already is evaluated.
+func TestCollectStream(t *testing.T) {
+	for _, ranks := range []int{1, 3} {
+		for _, ordered := range []bool{false, true} {
+			var a agreement
+			onRanks(t, ranks, mpitest.Options{Seed: 4}, func(w *World) error {
+				// The failing items and two others are not to come.
+				b := &book{ordered: ordered, have: map[int64]bool{1: true, 2: true}}
+				for i := int64(0); i < 200; i += 5 {
+					b.have[i] = i%10 == 0
+				}
+				o := Options{Collect: true, Ordered: ordered, Window: 20, ErrorCodec: Sentinels(errSpecial), RoundTrip: true}
+				err := pmapStream(context.Background(), w, o, numbers(200), b, func(_ context.Context, _ lanes.Lane, x int) (int, error) {
+					if x%10 == 5 {
+						return 0, errSpecial
+					}
+					return x * x, nil
+				})
+				a.add(w.Rank(), err)
+				var e *ItemErrors
+				if !errors.As(err, &e) || e.Count != 20 || len(e.Errors) != 20 || e.Errors[7].Index != 75 || (w.Rank() == 0) != (len(e.All) == 20) {
+					t.Errorf("rank %d got %v", w.Rank(), err)
+				}
+				if w.Rank() == 0 && len(b.seen) != 200-2-20-20 {
+					t.Errorf("%d results", len(b.seen))
+				}
+				return again(w)
+			})
+			a.check(t, ranks, errSpecial)
+		}
 	}
 }
 
@@ -157,7 +189,7 @@ func FuzzItemErrors(f *testing.F) {
 	f.Add([]byte{1})
 	f.Add([]byte{1, 5, 200, 1, 2, 3})
 	f.Fuzz(func(t *testing.T, msg []byte) {
-		var c collected[int]
+		var c failures
 		e, err := c.parse(&call{opts: &Options{}}, msg)
 		switch {
 		case err != nil && e != nil:

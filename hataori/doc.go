@@ -23,6 +23,7 @@
 //	Pmap         on plain lanes of all ranks
 //	PmapLanes    on the lanes of all ranks, each with a resource of the caller's
 //	PmapStream   the same for items from a source, with results to a sink
+//	PmapSeq      the same with results, or errors item by item, for a range loop
 //	Broadcast    one value of the root to every rank
 //	Scatter      one value of the root to each rank
 //	Gather       the values of all ranks to the root

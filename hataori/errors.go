@@ -81,7 +81,7 @@ var (
 // reasons numbers the causes of a PreflightError on the wire. The order must
 // not change.
 var reasons = [...]error{nil, ErrOptions, ErrRootRange, ErrItemsOffRoot, ErrNilFunc, ErrNotReady, ErrNoLanes, ErrType, ErrMismatch, ErrAbsent,
-	ErrEncode, ErrValues}
+	ErrEncode, ErrValues, errors.ErrUnsupported}
 
 // Kind says how an item failed.
 type Kind uint8

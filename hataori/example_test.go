@@ -88,6 +88,46 @@ func ExamplePmapStream() {
 	// <nil>
 }
 
+// The root looks at each result as it comes, and may stop when it has enough. The
+// others take part in the work.
+func ExamplePmapSeq() {
+	run := func(comm transport.Comm) error {
+		w, err := hataori.NewWorld(comm)
+		if err != nil {
+			return err
+		}
+		var source hataori.Source[float64]
+		if w.Rank() == 0 {
+			source = hataori.FromSeq(slices.Values([]float64{4, 2, -1, 0.5, 8}))
+		}
+		results, end := hataori.PmapSeq(context.Background(), w, lanes.New(2), hataori.Options{Ordered: true}, source,
+			func(_ context.Context, _ lanes.Lane, x float64) (float64, error) {
+				if x < 0 {
+					return 0, fmt.Errorf("%v is negative", x)
+				}
+				return 1 / x, nil
+			})
+		for index, r := range results {
+			if r.Err != nil {
+				fmt.Println("item", index, "failed")
+				continue
+			}
+			fmt.Println(index, r.Value)
+			if r.Value > 1 {
+				break
+			}
+		}
+		return errors.Join(end(), w.Close())
+	}
+	fmt.Println(mpitest.New(2, mpitest.Options{}).Run(run))
+	// Output:
+	// 0 0.25
+	// 1 0.5
+	// item 2 failed
+	// 3 2
+	// <nil>
+}
+
 // Rank 1 has the table that every rank needs.
 func ExampleBroadcast() {
 	run := func(comm transport.Comm) error {

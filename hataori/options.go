@@ -71,8 +71,9 @@ type Options struct {
 	// a few of the standard library.
 	ErrorCodec ErrorCodec
 
-	// Collect evaluates every item of [PmapLanes] or [Pmap] whatever fails.
-	// The results come with an [*ItemErrors], if items failed; theirs are zero.
+	// Collect evaluates every item whatever fails. If items failed, the results
+	// of [PmapLanes] and [Pmap] come with an [*ItemErrors], and theirs are zero;
+	// the sink of [PmapStream] gets the others.
 	Collect bool
 
 	// Retries is how often an item may be evaluated again whose error says that

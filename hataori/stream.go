@@ -119,18 +119,36 @@ const (
 //   - The source fails: the items before are evaluated and handed to the sink.
 //   - The sink fails: the call ends, items are cancelled.
 //   - An item fails: the source is not read any further. All items of lower
-//     index are evaluated and handed to the sink.
+//     index are evaluated and handed to the sink. With Options.Collect the stream
+//     goes on without the item's result; at its end every rank gets an
+//     [*ItemErrors], for which the root holds the errors until then.
 //   - A context ends: what was computed until then is handed to the sink, of an
 //     ordered one those results before which none is missing.
 func PmapStream[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], opts Options, source Source[T], sink Sink[U], f func(ctx context.Context, lane L, item T) (U, error)) error {
+	if opts.Collect {
+		return collectStream(ctx, w, ex, opts, source, sink, f)
+	}
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
 	defer w.end()
-	s := &stream[L, T, U]{pmap: &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f}, outer: ctx}
+	s := &stream[L, T, U]{pmap: &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f}, outer: ctx, kind: "PmapStream"}
 	if isNil(ex) {
 		s.ex = nil
 	}
+	return s.run(source, sink)
+}
+
+// stream is one call of PmapStream on one rank.
+type stream[L, T, U any] struct {
+	*pmap[L, T, U]
+	outer context.Context // the caller's; pmap.ctx also ends when the sink fails
+	kind  string
+	loop  context.Context // of PmapSeq, at the root: outer, but ends with a *loopEnd when the loop is left
+}
+
+// run makes the call.
+func (s *stream[L, T, U]) run(source Source[T], sink Sink[U]) error {
 	ag, err := s.preflight(s.streamTerms(source, sink))
 	if err != nil {
 		s.log(slog.LevelWarn, "refused", "err", err)
@@ -150,20 +168,14 @@ func PmapStream[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L]
 	return err
 }
 
-// stream is one call of PmapStream on one rank.
-type stream[L, T, U any] struct {
-	*pmap[L, T, U]
-	outer context.Context // the caller's; pmap.ctx also ends when the sink fails
-}
-
 func (s *stream[L, T, U]) streamTerms(source Source[T], sink Sink[U]) terms {
 	t := s.terms(nil)
-	t.kind, t.items = "PmapStream", -1
+	t.kind, t.items = s.kind, -1
 	if t.objection != nil {
 		return t
 	}
-	if s.opts.Collect {
-		t.objection = s.object(ErrOptions, nil, "option Collect is for PmapLanes and Pmap; let f return errors as values")
+	if s.kind == "PmapSeq" && !s.w.comm.AnyThread() {
+		t.objection = s.object(errors.ErrUnsupported, nil, "PmapSeq needs a transport that any thread may call (MPI_THREAD_SERIALIZED); use PmapStream")
 		return t
 	}
 	root := s.w.rank == s.opts.Root
@@ -211,7 +223,11 @@ func (s *stream[L, T, U]) flow(ag agreed, source Source[T], sink Sink[U]) (own, 
 // the coordinator do as they do for a slice.
 func (s *stream[L, T, U]) root(ag agreed, source Source[T], sink Sink[U], start time.Time) (own, item *fault, err error) {
 	var cancel context.CancelCauseFunc
-	s.ctx, cancel = context.WithCancelCause(s.outer)
+	base := s.outer
+	if s.loop != nil {
+		base = s.loop
+	}
+	s.ctx, cancel = context.WithCancelCause(base)
 	defer cancel(nil)
 	j := s.newJob(true, ag)
 	b := newBelt(s.call, j.crew, source, sink, cancel)
@@ -236,7 +252,10 @@ func (s *stream[L, T, U]) root(ag agreed, source Source[T], sink Sink[U], start 
 	if err != nil {
 		return nil, nil, err
 	}
+	var left *loopEnd
 	switch {
+	case own == nil && s.loop != nil && errors.As(context.Cause(s.loop), &left), own != nil && own.class == classCancel && errors.As(own.err, &left):
+		own = s.fault(&fault{class: classEnds, err: left.err, message: left.err.Error()})
 	case own != nil && own.class == classCancel && s.outer.Err() == nil, own == nil:
 		own = b.fault()
 	case own.class == classCancel:
