@@ -39,7 +39,7 @@ func TestUnderMPI(t *testing.T) {
 		{"mpirun.openmpi", []string{"--oversubscribe", "--bind-to", "none"}},
 		{"mpiexec.hydra", nil},
 	} {
-		for _, n := range []int{1, 2, 4} {
+		for _, n := range []int{1, 2, 4, 6} {
 			t.Run(fmt.Sprintf("%s,n=%d", l.name, n), func(t *testing.T) {
 				if _, err := exec.LookPath(l.name); err != nil {
 					if os.Getenv("HATAORI_REQUIRE_MPI") == "1" {
@@ -82,21 +82,25 @@ func TestRankProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	for root := range w.Size() {
-		for _, batch := range []int{0, 1, 7} {
-			if err := squares(ctx, w, root, batch); err != nil {
-				t.Fatal(err)
-			}
-			if err := failing(ctx, w, root, batch); err != nil {
-				t.Fatal(err)
-			}
-		}
-		if err := large(ctx, w, root); err != nil {
-			t.Fatal(err)
-		}
+	groups := []int{1}
+	if w.Size() > 2 {
+		groups = []int{1, 2, 3, hataori.GroupByHost}
 	}
-	if err := ended(w); err != nil {
-		t.Fatal(err)
+	for _, group := range groups {
+		for root := range w.Size() {
+			for _, batch := range []int{0, 1, 7} {
+				o := hataori.Options{Root: root, Batch: batch, Group: group}
+				if err := errors.Join(squares(ctx, w, o), failing(ctx, w, o)); err != nil {
+					t.Fatalf("root %d, batch %d, groups of %d: %v", root, batch, group, err)
+				}
+			}
+			if err := large(ctx, w, hataori.Options{Root: root, Group: group}); err != nil {
+				t.Fatalf("root %d, groups of %d: %v", root, group, err)
+			}
+		}
+		if err := ended(w, hataori.Options{Group: group}); err != nil {
+			t.Fatalf("groups of %d: %v", group, err)
+		}
 	}
 	if err := errors.Join(w.Close(), rt.Finalize()); err != nil {
 		t.Fatal(err)
@@ -115,9 +119,9 @@ func upTo(w *hataori.World, root, n int) []int {
 	return items
 }
 
-func squares(ctx context.Context, w *hataori.World, root, batch int) error {
+func squares(ctx context.Context, w *hataori.World, o hataori.Options) error {
 	for _, n := range []int{0, 1, 3, 1000} {
-		got, err := hataori.PmapLanes(ctx, w, lanes.New(2), hataori.Options{Root: root, Batch: batch}, upTo(w, root, n),
+		got, err := hataori.PmapLanes(ctx, w, lanes.New(2), o, upTo(w, o.Root, n),
 			func(_ context.Context, _ lanes.Lane, x int) (int64, error) { return int64(x) * int64(x), nil })
 		if err != nil {
 			return err
@@ -127,15 +131,16 @@ func squares(ctx context.Context, w *hataori.World, root, batch int) error {
 				return fmt.Errorf("item %d: %d", i, y)
 			}
 		}
-		if w.Rank() == root && len(got) != n {
+		if w.Rank() == o.Root && len(got) != n {
 			return fmt.Errorf("%d of %d results", len(got), n)
 		}
 	}
 	return nil
 }
 
-func failing(ctx context.Context, w *hataori.World, root, batch int) error {
-	_, err := hataori.PmapLanes(ctx, w, lanes.New(2), hataori.Options{Root: root, Batch: batch, ErrorCodec: hataori.Sentinels(errSingular)}, upTo(w, root, 100),
+func failing(ctx context.Context, w *hataori.World, o hataori.Options) error {
+	o.ErrorCodec = hataori.Sentinels(errSingular)
+	_, err := hataori.PmapLanes(ctx, w, lanes.New(2), o, upTo(w, o.Root, 100),
 		func(_ context.Context, _ lanes.Lane, x int) (int, error) {
 			if x == 41 {
 				return 0, fmt.Errorf("item: %w", errSingular)
@@ -154,14 +159,14 @@ func failing(ctx context.Context, w *hataori.World, root, batch int) error {
 }
 
 // large sends items and results that no eager protocol takes.
-func large(ctx context.Context, w *hataori.World, root int) error {
+func large(ctx context.Context, w *hataori.World, o hataori.Options) error {
 	var items []string
-	if w.Rank() == root {
+	if w.Rank() == o.Root {
 		for i := range 8 {
 			items = append(items, strings.Repeat(string(rune('a'+i)), 300_000*i))
 		}
 	}
-	got, err := hataori.Pmap(ctx, w, hataori.Options{Root: root}, items, func(_ context.Context, s string) ([]byte, error) { return []byte(s + s), nil })
+	got, err := hataori.Pmap(ctx, w, o, items, func(_ context.Context, s string) ([]byte, error) { return []byte(s + s), nil })
 	if err != nil {
 		return err
 	}
@@ -174,14 +179,14 @@ func large(ctx context.Context, w *hataori.World, root int) error {
 }
 
 // ended cancels a call on the last rank.
-func ended(w *hataori.World) error {
+func ended(w *hataori.World, o hataori.Options) error {
 	ctx, cancel := context.WithCancel(context.Background())
 	defer cancel()
 	last := w.Size() - 1
 	if w.Rank() == last {
 		time.AfterFunc(20*time.Millisecond, cancel)
 	}
-	_, err := hataori.PmapLanes(ctx, w, lanes.New(1), hataori.Options{}, upTo(w, 0, 1000), func(ctx context.Context, _ lanes.Lane, x int) (int, error) {
+	_, err := hataori.PmapLanes(ctx, w, lanes.New(1), o, upTo(w, o.Root, 1000), func(ctx context.Context, _ lanes.Lane, x int) (int, error) {
 		select {
 		case <-ctx.Done():
 			return 0, ctx.Err()

@@ -7,16 +7,22 @@ bad=0
 
 fail() { echo "FAIL: $*"; bad=1; }
 
+# holds LAUNCH RANKS FLAG…: one line that says ok, and silence on standard error.
+holds() {
+  local launch=$1 n=$2 out status what
+  shift 2
+  what="$launch -n $n mpi_smoke $*"
+  out=$($launch "$n" timeout 60 "$build/mpi_smoke" "$@" 2>"$build/smoke.err")
+  status=$?
+  [ $status = 0 ] || fail "$what: status $status: $(cat "$build/smoke.err")"
+  [[ $out == "mpi_smoke: ok"* ]] && [ "$(wc -l <<<"$out")" = 1 ] || fail "$what: printed '$out'"
+  [ -s "$build/smoke.err" ] && fail "$what: stderr holds: $(cat "$build/smoke.err")"
+}
+
 for launch in mpi_openmpi mpi_mpich; do
+  for group in 2 3 -1; do holds $launch 6 --group $group; done
   for n in 1 2 3 4 6; do
-    for lanes in 1 2; do
-      out=$($launch $n timeout 60 "$build/mpi_smoke" --lanes $lanes 2>"$build/smoke.err")
-      status=$?
-      what="$launch -n $n mpi_smoke --lanes $lanes"
-      [ $status = 0 ] || fail "$what: status $status: $(cat "$build/smoke.err")"
-      [[ $out == "mpi_smoke: ok"* ]] && [ "$(wc -l <<<"$out")" = 1 ] || fail "$what: printed '$out'"
-      [ -s "$build/smoke.err" ] && fail "$what: stderr holds: $(cat "$build/smoke.err")"
-    done
+    for lanes in 1 2; do holds $launch $n --lanes $lanes; done
     start=$SECONDS
     out=$($launch $n timeout 60 "$build/mpi_smoke" --lanes 2 --fail-at 7 2>&1)
     status=$?

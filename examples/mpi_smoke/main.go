@@ -19,6 +19,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/hataori/hataori-go/hataori"
 	"github.com/hataori/hataori-go/mpi"
 )
 
@@ -26,6 +27,7 @@ type options struct {
 	lanes  int
 	items  int
 	failAt int
+	group  int
 	json   bool
 }
 
@@ -58,6 +60,7 @@ func flags(o *options) *flag.FlagSet {
 	f.IntVar(&o.lanes, "lanes", 1, "`number` of lanes per rank, each with an engine of its own")
 	f.IntVar(&o.items, "items", 100, "`number` of items")
 	f.IntVar(&o.failAt, "fail-at", noFailure, "make item `K` fail for good; the program then fails too")
+	f.IntVar(&o.group, "group", 0, "`number` of ranks of a group that the root grants to as to one; 1: none, -1: by host, 0: by size")
 	f.BoolVar(&o.json, "json", false, "print one JSON object on one line")
 	return f
 }
@@ -88,6 +91,9 @@ func parse(args []string) (options, error) {
 	}
 	if o.items < 0 {
 		faults = append(faults, fmt.Sprintf("--items %d: must not be negative", o.items))
+	}
+	if o.group < hataori.GroupByHost {
+		faults = append(faults, fmt.Sprintf("--group %d: must not be below %d", o.group, hataori.GroupByHost))
 	}
 	if o.failAt != noFailure && (o.failAt < 0 || o.failAt >= o.items) {
 		faults = append(faults, fmt.Sprintf("--fail-at %d: there are items 0 to %d", o.failAt, o.items-1))

@@ -34,6 +34,7 @@ func TestLaunched(t *testing.T) {
 		}
 		holds(t, l.Job(t, 4, program, "--items", "2"), "fewer items than ranks")
 		holds(t, l.Job(t, 3, program, "--items", "0"), "no items")
+		holds(t, l.Job(t, 4, program, "--group", "2"), "groups")
 
 		o := l.Job(t, 2, program, "--json", "--items", "30", "--lanes", "2")
 		var r report
@@ -44,8 +45,8 @@ func TestLaunched(t *testing.T) {
 			t.Errorf("--json: %+v", r)
 		}
 
-		o = l.Job(t, 2, program, "--lanes", "0", "--fail-at", "200")
-		if o.Status == 0 || strings.Count(o.Stderr, "--lanes 0: must be at least 1; --fail-at 200: there are items 0 to 99") != 1 {
+		o = l.Job(t, 2, program, "--lanes", "0", "--group", "-2", "--fail-at", "200")
+		if o.Status == 0 || strings.Count(o.Stderr, "--lanes 0: must be at least 1; --group -2: must not be below -1; --fail-at 200: there are items 0 to 99") != 1 {
 			t.Errorf("bad flags: status %d: %s", o.Status, o.Stderr)
 		}
 	})

@@ -109,7 +109,7 @@ func (s *station) counts(ctx context.Context) ([]int64, error) {
 }
 
 func (s *station) farm(ctx context.Context) error {
-	got, err := hataori.PmapLanes(ctx, s.world, s.ex, hataori.Options{}, s.items(), s.evaluate)
+	got, err := hataori.PmapLanes(ctx, s.world, s.ex, hataori.Options{Group: s.opts.group}, s.items(), s.evaluate)
 	n, countErr := s.counts(ctx)
 	if err = errors.Join(err, countErr); err != nil {
 		return err
@@ -219,7 +219,7 @@ func (s *station) cancel(ctx context.Context) error {
 	if s.world.Rank() == 0 {
 		items = make([]int, 4*s.world.Size())
 	}
-	_, err := hataori.PmapLanes(own, s.world, s.single, hataori.Options{Batch: 1}, items,
+	_, err := hataori.PmapLanes(own, s.world, s.single, hataori.Options{Batch: 1, Group: s.opts.group}, items,
 		func(ctx context.Context, _ *cpu.Engine, _ int) (int, error) {
 			if s.world.Rank() == last {
 				cancel(stop)
@@ -262,7 +262,7 @@ func (s *station) lowestFailure(ctx context.Context) error {
 	}
 	low, high := s.opts.items/3, 2*s.opts.items/3
 	items := s.items()
-	_, err := hataori.PmapLanes(ctx, s.world, s.ex, hataori.Options{ErrorCodec: hataori.Sentinels(errInjected)}, items,
+	_, err := hataori.PmapLanes(ctx, s.world, s.ex, hataori.Options{Group: s.opts.group, ErrorCodec: hataori.Sentinels(errInjected)}, items,
 		func(ctx context.Context, e *cpu.Engine, item int) (answer, error) {
 			a, err := s.evaluate(ctx, e, item)
 			switch {
@@ -306,7 +306,7 @@ func (s *station) sameEverywhere(ctx context.Context, text string) error {
 // failForGood is what --fail-at asks for: item k fails, and the call's error is
 // the program's.
 func (s *station) failForGood(ctx context.Context, k int) error {
-	_, err := hataori.PmapLanes(ctx, s.world, s.ex, hataori.Options{}, s.items(),
+	_, err := hataori.PmapLanes(ctx, s.world, s.ex, hataori.Options{Group: s.opts.group}, s.items(),
 		func(ctx context.Context, e *cpu.Engine, item int) (answer, error) {
 			a, err := s.evaluate(ctx, e, item)
 			if err == nil && item == k {
