@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints every measure beside its rival, in alternation in the same run:
 #
-#   scripts/bench.sh [NAME…]     NAME: farm, engine; default all
+#   scripts/bench.sh [NAME…]     NAME: farm, engine, store; default all
 #
 # One line a measure: BENCH name ours=… rival=… ratio=… [quartiles] pairs=… bar=… holds|short
 # A bar that is missed is a figure, not a fault; the status is 1 when a measure could not be taken.
@@ -53,9 +53,23 @@ bench_engine() {
   done
 }
 
-[ $# -gt 0 ] || set -- farm engine
+bench_store() {
+  prepare hdf5-tools python3-h5py
+  CGO_ENABLED=0 go build -o "$build/store" ./bench/store || { status=1; return; }
+  local tmp kind rows pairs
+  tmp=$(mktemp -d) || exit 1
+  while read -r kind rows pairs; do
+    pairs "store-rows-h5py-$kind" '>=1' "$pairs" "$build/store rows $tmp/ours.h5 -rows $rows" \
+      "/usr/bin/python3 bench/rivals/store.py $tmp/h5py.h5 $rows 10 $kind" "rows of 10 float64 per second, compressed, on disk at the end, $rows rows"
+  done <<<$'resize 20000 5\nsized 20000 5\nblocks 200000 15'
+  pairs store-cost '<=2' 5 "$build/store cost $tmp/ours.h5" '' '% of the time of items of 1 ms, by the clock'
+  pairs store-cost-processor '<=2' 5 "$build/store cost $tmp/ours.h5 -processor" '' '% of the time of items of 1 ms, processor time'
+  rm -rf "$tmp"
+}
+
+[ $# -gt 0 ] || set -- farm engine store
 for name in "$@"; do
-  declare -F "bench_$name" >/dev/null || { echo "no measure is called $name: farm, engine" >&2; exit 2; }
+  declare -F "bench_$name" >/dev/null || { echo "no measure is called $name: farm, engine, store" >&2; exit 2; }
 done
 for name in "$@"; do "bench_$name"; done
 exit $status

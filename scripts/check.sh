@@ -27,13 +27,14 @@ stages=(
   "portable 300 check_portable"
   "smoke 240 scripts/smoke.sh"
   "contract 500 scripts/contract.sh"
+  "store 240 scripts/store.sh"
   "readme 300 scripts/readme.sh"
   "faults 150 scripts/faults.sh"
 )
 
 check_format() {
   local bad
-  bad=$(gofmt -l .)
+  bad=$(find . -name .build -prune -o -name '*.go' -print0 | xargs -0 gofmt -l)
   [ -z "$bad" ] || { echo "gofmt -w these: $bad"; return 1; }
   local script
   for script in scripts/*.sh .ci/run; do bash -n "$script" || return 1; done

@@ -5,12 +5,12 @@
 #   scripts/fresh.sh make            only makes the root, with a clone of the last commit
 #   scripts/fresh.sh run COMMAND     runs one command in a root that is there, e.g. 'scripts/check.sh unit'
 #
-# The root is FRESH_DIR (.build/fresh), emptied by make. Needs root and a package mirror; mirror, certificates and the names of
+# The root is FRESH_DIR (/var/tmp/hataori-fresh), emptied by make. Needs root and a package mirror; mirror, certificates and the names of
 # hosts are those of this machine. Time limits come with check.sh's stages.
 set -eu
 . "$(dirname "$0")/lib.sh"
 
-dir=${FRESH_DIR:-$build/fresh}
+dir=${FRESH_DIR:-/var/tmp/hataori-fresh}
 
 unmount() { for m in proc dev sys; do if mountpoint -q "$dir/$m"; then umount -l "$dir/$m"; fi; done; }
 

@@ -73,7 +73,7 @@ func runWriter(t *testing.T, killAfter time.Duration, fromStart bool, args ...an
 // file holds the right values.
 func TestKill(t *testing.T) {
 	needLibrary(t)
-	kills, rows := 10, int64(20_000)
+	kills, rows := 10, int64(6_000)
 	if testing.Short() {
 		kills = 3
 	}
@@ -89,7 +89,7 @@ func TestKill(t *testing.T) {
 		for {
 			after := time.Minute
 			if done < kills {
-				after = time.Duration(rng.IntN(200_000)) * time.Microsecond
+				after = time.Duration(rng.IntN(100_000)) * time.Microsecond
 			}
 			r := runWriter(t, after, rng.IntN(5) == 0, path, rows, folds[rng.IntN(len(folds))], files)
 			if r.stderr != "" {
