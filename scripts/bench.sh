@@ -9,8 +9,10 @@ set -u
 . "$(dirname "$0")/lib.sh"
 status=0
 
-# pairs NAME BAR PAIRS OURS [RIVAL] [NOTE]
+# pairs NAME BAR PAIRS OURS [RIVAL] [NOTE]: commands that print a figure and end.
 pairs() { "$build/pairs" -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
+# served, with the same arguments: commands that stay and print a figure for each line.
+served() { "$build/pairs" -serve -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
 
 prepare() {
   need_packages gcc libc6-dev "$@" || exit 1
@@ -42,13 +44,11 @@ bench_engine() {
   local lib kernel t n
   read -r lib kernel < <("$build/engine" blas) || { status=1; return; }
   for t in d s z c; do
-    for n in 4 64; do
-      pairs "product-$t$n" '<=1' 15 "$build/engine gemm -dtype $t -n $n -samples 9" \
-        "$build/gemm $lib $t $n 9 $kernel | awk '{print \$1 + 350}'" "ns; rival: $kernel from C, plus 350 ns"
+    for n in 4 16 64 128; do
+      served "product-$t$n" '<=1' 61 "$build/engine gemm -dtype $t -n $n" "$build/gemm $lib $t $n $kernel 350" "ns; rival: $kernel from C, plus 350 ns"
     done
-    for n in 256 1024; do
-      pairs "product-$t$n" '<=1.02' 15 "$build/engine gemm -dtype $t -n $n -samples 9" \
-        "$build/gemm $lib $t $n 9 $kernel | awk '{print \$1}'" "ns; rival: $kernel from C"
+    for n in 256 512 1024; do
+      served "product-$t$n" '<=1.02' $((n > 512 ? 31 : 61)) "$build/engine gemm -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C"
     done
   done
 }

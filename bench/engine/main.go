@@ -1,15 +1,16 @@
-// Command engine measures one matrix product on the CPU engine and prints the
-// median time of one call in nanoseconds, for scripts/bench.sh:
+// Command engine measures one matrix product on the CPU engine, for
+// scripts/bench.sh. For each line of its input it takes one sample and prints
+// the time of one call in nanoseconds:
 //
-//	engine gemm [-provider blas|native] [-dtype s|d|c|z] [-n N] [-samples K]
+//	engine gemm [-provider blas|native] [-dtype s|d|c|z] [-n N]
 //	engine blas                     prints the path of the BLAS in use and its kernel
 package main
 
 import (
+	"bufio"
 	"flag"
 	"fmt"
 	"os"
-	"slices"
 	"time"
 
 	"github.com/hataori/hataori-go/engine"
@@ -29,7 +30,6 @@ func run(args []string) error {
 	provider := f.String("provider", "blas", "blas or native")
 	dtype := f.String("dtype", "d", "s, d, c or z")
 	n := f.Int("n", 256, "order of the square matrices")
-	samples := f.Int("samples", 15, "samples of about 20 ms")
 	if len(args) == 0 {
 		return fmt.Errorf("usage: engine gemm|blas [flags]")
 	}
@@ -53,19 +53,19 @@ func run(args []string) error {
 	defer e.Close()
 	switch *dtype {
 	case "s":
-		return product[float32](e, *n, *samples)
+		return product[float32](e, *n)
 	case "d":
-		return product[float64](e, *n, *samples)
+		return product[float64](e, *n)
 	case "c":
-		return product[complex64](e, *n, *samples)
+		return product[complex64](e, *n)
 	case "z":
-		return product[complex128](e, *n, *samples)
+		return product[complex128](e, *n)
 	}
 	return fmt.Errorf("-dtype %s: it is s, d, c or z", *dtype)
 }
 
 // product times C = A·B through a bound kernel.
-func product[T float32 | float64 | complex64 | complex128](e engine.Execution, n, samples int) error {
+func product[T float32 | float64 | complex64 | complex128](e engine.Execution, n int) error {
 	fill := func(seed uint64) []T {
 		x := make([]T, n*n)
 		for i := range x {
@@ -96,23 +96,35 @@ func product[T float32 | float64 | complex64 | complex128](e engine.Execution, n
 	if err != nil {
 		return err
 	}
-	calls := 1
-	var times []float64
-	for len(times) < samples {
+	run := func(calls int) (time.Duration, error) {
 		start := time.Now()
 		for range calls {
 			if err := e.Run(k, out, in); err != nil {
-				return err
+				return 0, err
 			}
 		}
-		d := time.Since(start)
-		if d < 10*time.Millisecond && calls < 1<<24 {
-			calls *= 2
-			continue
-		}
-		times = append(times, float64(d.Nanoseconds())/float64(calls))
+		return time.Since(start), nil
 	}
-	slices.Sort(times)
-	fmt.Printf("%.1f\n", times[len(times)/2])
+	calls := 1
+	for {
+		d, err := run(calls)
+		if err != nil {
+			return err
+		}
+		if d > 8*time.Millisecond {
+			break
+		}
+		calls *= 2
+	}
+	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
+		if _, err := run(1); err != nil {
+			return err
+		}
+		d, err := run(calls)
+		if err != nil {
+			return err
+		}
+		fmt.Printf("%.2f\n", float64(d.Nanoseconds())/float64(calls))
+	}
 	return nil
 }

@@ -22,6 +22,24 @@ func TestMeasure(t *testing.T) {
 	}
 }
 
+func TestMeasureServers(t *testing.T) {
+	count := "while read -r _; do i=$((i + 1)); echo $((i * %s)); done"
+	server := func(by string) string { return "bash -c '" + strings.Replace(count, "%s", by, 1) + "'" }
+	o := options{name: "x", ours: server("3"), rival: server("2"), bar: "<=1.5", pairs: 5, timeout: time.Minute, serve: true}
+	got, err := measure(o)
+	if want := "BENCH x ours=9 rival=6 ratio=1.5 [1.5…1.5] pairs=5 bar=<=1.5 holds"; err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	o.rival = "bash -c 'read -r _; echo 1; echo last words >&2; exit 3'"
+	if got, err := measure(o); err == nil || !strings.Contains(err.Error(), "last words") {
+		t.Errorf("a server that ends: %q, %v", got, err)
+	}
+	o.rival, o.timeout = "sleep 60", 50*time.Millisecond
+	if got, err := measure(o); err == nil {
+		t.Errorf("a server that does not answer: %q", got)
+	}
+}
+
 func TestMeasureFaults(t *testing.T) {
 	good := options{name: "x", ours: "echo 3", rival: "echo 2", bar: ">=1", pairs: 1, timeout: time.Minute}
 	for name, spoil := range map[string]func(*options){

@@ -1,13 +1,14 @@
 /* Times the matrix product of a BLAS library called from C.
  *
  *   cc -O2 -o gemm gemm.c -ldl
- *   ./gemm LIBRARY TYPE N [REPEATS [CORETYPE]]
+ *   ./gemm LIBRARY TYPE N [CORETYPE [PLUS]]
  *
  * LIBRARY is the path of the shared library, TYPE one of s, d, c, z, N the
- * order of the square matrices. REPEATS (default 15) samples are taken, each of
- * enough calls for about 20 ms; printed is the median time of one call in
- * nanoseconds, the least and the greatest. CORETYPE, if given, goes into
- * OPENBLAS_CORETYPE before the library loads. One thread, LP64 integers. */
+ * order of the square matrices. For each line of its input the program takes
+ * one sample, of enough calls for some 15 ms after one that warms the caches,
+ * and prints the time of one call in nanoseconds, plus PLUS. CORETYPE, if given
+ * and not empty, goes into OPENBLAS_CORETYPE before the library loads. One
+ * thread, LP64 integers. */
 #include <dlfcn.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,11 +25,6 @@ static double now(void) {
 	return t.tv_sec * 1e9 + t.tv_nsec;
 }
 
-static int ascending(const void *x, const void *y) {
-	double a = *(const double *)x, b = *(const double *)y;
-	return (a > b) - (a < b);
-}
-
 static void fill(void *p, size_t reals, int single) {
 	unsigned long long s = 88172645463325252ull;
 	for (size_t i = 0; i < reals; i++) {
@@ -43,20 +39,21 @@ static void fill(void *p, size_t reals, int single) {
 
 int main(int argc, char **argv) {
 	if (argc < 4) {
-		fprintf(stderr, "usage: %s library s|d|c|z n [repeats [coretype]]\n", argv[0]);
+		fprintf(stderr, "usage: %s library s|d|c|z n [coretype [plus]]\n", argv[0]);
 		return 2;
 	}
 	char type = argv[2][0];
-	int n = atoi(argv[3]), repeats = argc > 4 ? atoi(argv[4]) : 15;
-	if (!strchr("sdcz", type) || argv[2][1] || n < 1 || repeats < 1) {
-		fprintf(stderr, "%s: bad type, n or repeats\n", argv[0]);
+	int n = atoi(argv[3]);
+	if (!strchr("sdcz", type) || argv[2][1] || n < 1) {
+		fprintf(stderr, "%s: bad type or n\n", argv[0]);
 		return 2;
 	}
 	setenv("OPENBLAS_NUM_THREADS", "1", 1);
 	setenv("MKL_NUM_THREADS", "1", 1);
 	setenv("BLIS_NUM_THREADS", "1", 1);
-	if (argc > 5 && argv[5][0])
-		setenv("OPENBLAS_CORETYPE", argv[5], 1);
+	if (argc > 4 && argv[4][0])
+		setenv("OPENBLAS_CORETYPE", argv[4], 1);
+	double plus = argc > 5 ? atof(argv[5]) : 0;
 	void *lib = dlopen(argv[1], RTLD_NOW | RTLD_LOCAL);
 	if (!lib) {
 		fprintf(stderr, "%s: %s\n", argv[0], dlerror());
@@ -73,8 +70,7 @@ int main(int argc, char **argv) {
 	size_t reals = (size_t)n * n * (cplx ? 2 : 1), bytes = reals * (single ? 4 : 8);
 	void *a = aligned_alloc(64, (bytes + 63) / 64 * 64), *b = aligned_alloc(64, (bytes + 63) / 64 * 64);
 	void *c = aligned_alloc(64, (bytes + 63) / 64 * 64);
-	double *sample = malloc(repeats * sizeof *sample);
-	if (!a || !b || !c || !sample) {
+	if (!a || !b || !c) {
 		fprintf(stderr, "%s: out of memory\n", argv[0]);
 		return 1;
 	}
@@ -85,21 +81,23 @@ int main(int argc, char **argv) {
 #define CALL() gemm("N", "N", &n, &n, &n, one, a, &n, b, &n, zero, c, &n, 1, 1)
 	CALL();
 	long calls = 1;
-	for (;;) { /* enough calls for a sample; also warms up */
+	for (;;) { /* enough calls for a sample */
 		double t = now();
 		for (long i = 0; i < calls; i++)
 			CALL();
-		if (now() - t > 10e6)
+		if (now() - t > 8e6)
 			break;
 		calls *= 2;
 	}
-	for (int r = 0; r < repeats; r++) {
+	for (int ch; (ch = getchar()) != EOF;) {
+		if (ch != '\n')
+			continue;
+		CALL();
 		double t = now();
 		for (long i = 0; i < calls; i++)
 			CALL();
-		sample[r] = (now() - t) / calls;
+		printf("%.2f\n", (now() - t) / calls + plus);
+		fflush(stdout);
 	}
-	qsort(sample, repeats, sizeof *sample, ascending);
-	printf("%.1f %.1f %.1f\n", sample[repeats / 2], sample[0], sample[repeats - 1]);
 	return 0;
 }

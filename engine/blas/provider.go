@@ -14,6 +14,10 @@ type Provider struct {
 	lib  *library
 	gemm [4]uintptr // by index
 	max  int        // largest integer of the library
+
+	// direct allows calls that the runtime takes for Go code: the library's
+	// demand for stack is known, and it neither waits nor starts threads.
+	direct bool
 }
 
 var _ engine.Provider = (*Provider)(nil)
@@ -25,6 +29,7 @@ func newProvider(l *library) (*Provider, error) {
 	if l.info.IntBits == 64 {
 		p.max = math.MaxInt
 	}
+	p.direct = canEnter && l.info.Name == "openblas" && (l.info.Threads == 1 || l.info.TakesTurns)
 	for i, name := range gemmNames {
 		fn, err := l.routine(name)
 		if err != nil {
@@ -192,6 +197,7 @@ type products struct {
 	ints        [6]int64 // m, n, k, lda, ldb, ldc; the low half where integers have 32 bits
 	alpha, beta [2]float64
 	a, b, c     unsafe.Pointer // what the library works on, kept alive and in place
+	stack       []uint64       // for direct calls; made by the first
 	none        complex128     // stands for operands without elements
 }
 
@@ -301,5 +307,39 @@ func (c *products) call(w plan, i, m, n, k int, a, b, out unsafe.Pointer) {
 		turns.Lock()
 		defer turns.Unlock()
 	}
+	if c.p.direct && brief(i, m, n, k) {
+		c.enter(c.p.gemm[i])
+		return
+	}
 	call(c.p.gemm[i], c.args[:])
+}
+
+// A call through the runtime gives up the goroutine's place in the scheduler
+// (its P) after some 20 µs, wakes the scheduler's monitor when it returns, and
+// waits for a place when others compute, for milliseconds. So a call that is
+// over soon is made directly: the runtime takes it for Go code. What it cannot
+// do meanwhile is stop the world, so only calls that take a core a few
+// milliseconds at most are made so.
+const (
+	briefWork = 1 << 27 // multiply-adds of real numbers, doubles counted twice
+	briefEdge = 1 << 13 // thin products move more than they compute
+)
+
+// brief says whether a product of index i, in gemmNames, is over soon.
+func brief(i, m, n, k int) bool {
+	return max(m, n, k) <= briefEdge && max(m, 16)*max(n, 16)*max(k, 16) <= briefWork>>i
+}
+
+// stackBytes is what the kernels of OpenBLAS use of the stack, tens of
+// kilobytes at most, several times over.
+const stackBytes = 256 << 10
+
+// enter calls fn on a stack of the products' own. C needs more than a
+// goroutine's has.
+func (c *products) enter(fn uintptr) {
+	if c.stack == nil {
+		c.stack = make([]uint64, stackBytes/8)
+	}
+	top := unsafe.Add(unsafe.Pointer(unsafe.SliceData(c.stack)), stackBytes-64)
+	enter(fn, &c.args, unsafe.Pointer(uintptr(top)&^15))
 }
