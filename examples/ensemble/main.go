@@ -1,0 +1,118 @@
+// Ensemble runs an external program once per line of a list, on all lanes of all
+// ranks, and prints what each run printed, in the order of the list:
+//
+//	seq 100 | ensemble -- ./solver --seed {}
+//	mpirun -n 4 ensemble -list seeds.txt -retries 2 -timeout 10m -- ./solver --seed {}
+//
+// {} in the command stands for the line. A run that fails is repeated if -retries
+// says so; runs that failed for good are listed at the end, and the others are
+// printed all the same.
+package main
+
+import (
+	"bufio"
+	"bytes"
+	"context"
+	"errors"
+	"flag"
+	"fmt"
+	"io"
+	"os"
+	"os/exec"
+	"strings"
+	"syscall"
+	"time"
+
+	"github.com/hataori/hataori-go/hataori"
+	"github.com/hataori/hataori-go/mpi"
+)
+
+type options struct {
+	list    string
+	lanes   int
+	retries int
+	timeout time.Duration
+	command []string
+}
+
+func main() {
+	var o options
+	flag.StringVar(&o.list, "list", "-", "`file` with one item a line; - is standard input")
+	flag.IntVar(&o.lanes, "lanes", 0, "programs at a time on each rank; 0: one less than the processors it may use")
+	flag.IntVar(&o.retries, "retries", 0, "how often a run that failed is repeated")
+	flag.DurationVar(&o.timeout, "timeout", 0, "time limit of one run; 0: none")
+	flag.Parse()
+	o.command = flag.Args()
+	mpi.Main(func(ctx context.Context, rt *mpi.Runtime) error { return ensemble(ctx, rt, o, os.Stdout) })
+}
+
+func ensemble(ctx context.Context, rt *mpi.Runtime, o options, out io.Writer) (err error) {
+	world, err := hataori.NewWorld(rt.World())
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, world.Close()) }()
+	var lines []string
+	if world.Rank() == 0 {
+		lines, err = readLines(o.list)
+	}
+	if err == nil && len(o.command) == 0 {
+		err = errors.New("no command: ensemble [flags] -- command {}")
+	}
+	if err := world.Agree(ctx, err); err != nil {
+		return err
+	}
+	opts := hataori.Options{Lanes: o.lanes, Retries: o.retries, ItemTimeout: o.timeout, Collect: true}
+	outputs, err := hataori.Pmap(ctx, world, opts, lines, func(ctx context.Context, line string) (string, error) {
+		return run(ctx, o.command, line)
+	})
+	for _, text := range outputs {
+		fmt.Fprint(out, text) // empty where the run failed
+	}
+	return err
+}
+
+// run starts the program in a process group of its own, so that what it starts
+// in turn ends with it, and without the launcher's variables, so that it does
+// not take itself for a rank of this job.
+func run(ctx context.Context, command []string, line string) (string, error) {
+	args := make([]string, len(command))
+	for i, a := range command {
+		args[i] = strings.ReplaceAll(a, "{}", line)
+	}
+	cmd := exec.CommandContext(ctx, args[0], args[1:]...)
+	cmd.Env = mpi.ChildEnv()
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGTERM) }
+	cmd.WaitDelay = 5 * time.Second // then it is killed
+	var stdout, stderr bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &stdout, &stderr
+	err := cmd.Run()
+	switch {
+	case ctx.Err() != nil:
+		return "", ctx.Err()
+	case err != nil:
+		err = fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		var exit *exec.ExitError
+		if errors.As(err, &exit) {
+			return "", hataori.Retryable(err) // it ran; a program that cannot be started is not tried again
+		}
+		return "", err
+	}
+	return stdout.String(), nil
+}
+
+func readLines(name string) (lines []string, err error) {
+	file := os.Stdin
+	if name != "-" {
+		if file, err = os.Open(name); err != nil {
+			return nil, err
+		}
+		defer file.Close()
+	}
+	s := bufio.NewScanner(file)
+	for s.Scan() {
+		lines = append(lines, s.Text())
+	}
+	return lines, s.Err()
+}
