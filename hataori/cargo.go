@@ -17,21 +17,32 @@ type packer[T, U any] struct {
 	in  *typed[T]
 	out *typed[U]
 	val U
-	w   *World
 
+	order order
 	count *atomic.Int64 // results unloaded
 }
 
 func (p *packer[T, U]) variable() bool { return p.in.Size < 0 }
+func (p *packer[T, U]) keyed() bool    { return p.order != nil }
 
 // fault is a failure of an item while it was packed or unpacked here.
 func (p *packer[T, U]) fault(kind Kind, i int64, what string, err error) *fault {
-	return &fault{class: classItem, kind: kind, index: i, lane: lanes.NoLane, err: err,
+	return &fault{class: classItem, kind: kind, index: p.order.index(i), place: i, lane: lanes.NoLane, err: err,
 		message: what + ": " + err.Error()}
 }
 
 func (p *packer[T, U]) load(msg []byte, r farm.Range, max int) ([]byte, int64, *fault) {
-	msg, end, err := pack(msg, p.in.Size, r, max, func(msg []byte, i int64) ([]byte, error) { return p.encode(msg, p.src.item(i)) })
+	put := func(msg []byte, i int64) ([]byte, error) { return p.encode(msg, p.src.item(i)) }
+	size := p.in.Size
+	if p.order != nil {
+		put = func(msg []byte, i int64) ([]byte, error) {
+			return p.encode(binary.LittleEndian.AppendUint64(msg, uint64(p.order[i])), p.src.item(i))
+		}
+		if size >= 0 {
+			size += wire.KeySize
+		}
+	}
+	msg, end, err := pack(msg, size, r, max, put)
 	if err != nil {
 		return msg, end, p.fault(KindEncode, end, "item", err)
 	}

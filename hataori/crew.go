@@ -46,14 +46,19 @@ type crew struct {
 
 	fmu     sync.Mutex // what follows
 	lowest  *fault
-	failed  []int64
+	failed  []failedItem
 	dropped []farm.Range
 	news    atomic.Bool // failed or dropped is not empty
+
+	key func(s *farm.Segment, place int64) int64 // index of an item; nil: its place
 
 	skipped atomic.Bool // the owner's: an index was given up
 
 	lowered func(limit int64) // told of a new limit, by any goroutine; may be nil
 }
+
+// failedItem is an item that failed: what the machines call it, and its index.
+type failedItem struct{ place, index int64 }
 
 // laneState is one lane's. Lanes do not share cache lines.
 type laneState struct {
@@ -90,10 +95,10 @@ func newCrew(ctx context.Context, n int, owner bool, opts *Options) *crew {
 	return c
 }
 
-// begin announces that the lane evaluates the index, and returns false if that
-// is not wanted. The order, announce then look, and the opposite one in
+// begin announces that the lane evaluates the item of the index, which the machines
+// know by its place, and returns false if that is not wanted. The order, announce then look, and the opposite one in
 // cancelAbove make sure that one of the two sees the other.
-func (c *crew) begin(l *laneState, i int64) bool {
+func (c *crew) begin(l *laneState, place, i int64) bool {
 	if l.ctx == nil {
 		l.ctx, l.cancel = context.WithCancelCause(c.ctx)
 	}
@@ -102,7 +107,7 @@ func (c *crew) begin(l *laneState, i int64) bool {
 		return true
 	}
 	c.end(l, i)
-	c.drop(i)
+	c.drop(place)
 	return false
 }
 
@@ -152,7 +157,7 @@ func (c *crew) fail(f *fault) {
 	if c.lowest == nil || f.index < c.lowest.index {
 		c.lowest = f
 	}
-	c.failed = append(c.failed, f.index)
+	c.failed = append(c.failed, failedItem{f.place, f.index})
 	c.news.Store(true)
 	c.fmu.Unlock()
 	if c.first {
@@ -162,7 +167,7 @@ func (c *crew) fail(f *fault) {
 	}
 }
 
-// drop records that an index was given up or skipped.
+// drop records that the item at a place was given up or skipped.
 func (c *crew) drop(i int64) {
 	if c.owner {
 		c.skipped.Store(true)
@@ -180,7 +185,7 @@ func (c *crew) drop(i int64) {
 
 // collect takes what fail and drop recorded. A drop is never seen before the
 // failure that caused it.
-func (c *crew) collect() (failed []int64, dropped []farm.Range) {
+func (c *crew) collect() (failed []failedItem, dropped []farm.Range) {
 	if !c.news.Load() {
 		return nil, nil
 	}
@@ -255,7 +260,7 @@ func (c *crew) spill() {
 		if s == nil {
 			return
 		}
-		if d := c.q.Push(farm.Range{First: i, End: i + 1}, s.Pinned, s.Load); d.Len() > 0 {
+		if len(c.q.Push(farm.Range{First: i, End: i + 1}, s.Pinned, s.Load)) > 0 {
 			c.drop(i)
 		}
 	}

@@ -19,6 +19,9 @@ type cargo interface {
 	// variable reports whether encoded items have different lengths.
 	variable() bool
 
+	// keyed reports whether every item comes after its key.
+	keyed() bool
+
 	// unload puts the results, of which account is told first, run by run. Those
 	// that cannot be decoded are returned as faults.
 	unload(results []byte, account func(farm.Range) error) ([]*fault, error)
@@ -103,6 +106,9 @@ func (d *dealer) grant(e farm.Effect, h wire.Header) error {
 	}
 	if d.cargo.variable() {
 		h.Flags |= wire.Variable
+	}
+	if d.cargo.keyed() {
+		h.Flags |= wire.Keyed
 	}
 	msg, end, bad := d.cargo.load(wire.AppendHeader(c.buffer(), h), e.Range, d.max)
 	if end < e.Range.End {

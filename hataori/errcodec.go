@@ -78,6 +78,7 @@ type fault struct {
 	class   class
 	kind    Kind
 	index   int64
+	place   int64 // of the index in the order of the call, where it arose
 	rank    int
 	lane    lanes.Lane
 	host    string

@@ -96,12 +96,16 @@ func newHistory(seed uint64) *history {
 		h.net.Delay = func(mpitest.Message) time.Duration { return time.Duration(dr.Int64N(int64(limit))) }
 	}
 	h.nap /= []time.Duration{2, 5, 20}[r.IntN(3)] // it may be late for most, or for none
+	if r.IntN(4) == 0 {
+		hint := r.Perm(n)
+		h.opts.Cost = func(i int) float64 { return float64(hint[i] / 2) }
+	}
 	return h
 }
 
 func (h *history) String() string {
-	return fmt.Sprintf("seed %d: %d ranks, lanes %v, sick %v, %d items, fail %v, cancel %v, opts {Root %d Batch %d Depth %d FirstSeen %v RoundTrip %v MaxBytes %d}",
-		h.seed, h.ranks, h.lanes, h.sickAt, len(h.cost), h.fail, h.cancel, h.opts.Root, h.opts.Batch, h.opts.Depth, h.opts.FirstSeen, h.opts.RoundTrip, h.opts.MaxBytes)
+	return fmt.Sprintf("seed %d: %d ranks, lanes %v, sick %v, %d items, fail %v, cancel %v, opts {Root %d Batch %d Depth %d FirstSeen %v RoundTrip %v MaxBytes %d Cost %v}",
+		h.seed, h.ranks, h.lanes, h.sickAt, len(h.cost), h.fail, h.cancel, h.opts.Root, h.opts.Batch, h.opts.Depth, h.opts.FirstSeen, h.opts.RoundTrip, h.opts.MaxBytes, h.opts.Cost != nil)
 }
 
 // outcome is what one rank got from one call.

@@ -61,6 +61,7 @@ type lane[L, T, U any] struct {
 	val   *U // result
 	buf   []byte
 	index int64 // of the item being evaluated
+	place int64 // and what the machines call it
 	phase Kind  // what would have failed
 	inOut bool  // outMu is held
 
@@ -115,22 +116,28 @@ func (l *lane[L, T, U]) serve() {
 		if !ok {
 			break
 		}
-		if seg != nil && l.begin(l.st, i) {
-			l.one(seg, i)
+		if seg == nil {
+			continue
+		}
+		l.place, l.index = i, i
+		if l.key != nil {
+			l.index = l.key(seg, i)
+		}
+		if l.begin(l.st, l.place, l.index) {
+			l.one(seg)
 		}
 	}
 	returned = true
 }
 
-// one evaluates the item of the index.
-func (l *lane[L, T, U]) one(seg *farm.Segment, i int64) {
-	l.index = i
-	if err := l.evaluate(seg, i); err != nil {
+// one evaluates the item that was begun.
+func (l *lane[L, T, U]) one(seg *farm.Segment) {
+	if err := l.evaluate(seg, l.place); err != nil {
 		l.failed(err)
 		return
 	}
 	l.st.tick()
-	l.end(l.st, i)
+	l.end(l.st, l.index)
 }
 
 // failed ends an item that did not come to a result: it failed, unless it only
@@ -148,10 +155,10 @@ func (l *lane[L, T, U]) failed(f *fault) {
 		l.st.out.Undo()
 		l.st.outMu.Unlock()
 	}
-	f.index, f.lane = l.index, l.st.number
+	f.index, f.place, f.lane = l.index, l.place, l.st.number
 	switch {
 	case gaveUp:
-		l.drop(l.index)
+		l.drop(l.place)
 	case l.absorb != nil:
 		l.settleFor(f)
 	default:
@@ -165,9 +172,9 @@ func (l *lane[L, T, U]) settleFor(f *fault) {
 	l.sign(f).class = classItem
 	*l.val = l.absorb(f)
 	if l.dst != nil {
-		l.dst.put(l.index, l.val)
-	} else if err := l.send(l.index, l.val); err != nil {
-		l.fail(&fault{index: l.index, lane: l.st.number, kind: KindEncode, err: err, message: "error: " + err.Error()})
+		l.dst.put(l.place, l.val)
+	} else if err := l.send(l.place, l.val); err != nil {
+		l.fail(&fault{index: l.index, place: l.place, lane: l.st.number, kind: KindEncode, err: err, message: "error: " + err.Error()})
 	}
 }
 

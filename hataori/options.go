@@ -64,6 +64,14 @@ type Options struct {
 	// Ordered hands the results of [PmapStream] to the sink by ascending index.
 	Ordered bool
 
+	// Cost is a hint: an estimate, in any unit, of what the item of an index costs.
+	// Items are then handed out by falling cost, so that none that takes long is
+	// begun last. Nothing else changes: results are in the order of the items, the
+	// lowest failing index decides. It is called on the root alone, once for each
+	// item, before any is evaluated; a NaN or a panic refuses the call. Not for
+	// streams. nil: items are handed out by index.
+	Cost func(index int) float64
+
 	// Codec carries items and results. nil: see the package documentation.
 	Codec Codec
 

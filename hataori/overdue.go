@@ -1,8 +1,10 @@
 package hataori
 
 import (
+	"cmp"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"time"
 
@@ -46,7 +48,7 @@ func (d *dealer) overdue() string {
 	var parts []string
 	more := 0
 	for place, rank := range d.peers[1:] {
-		out := d.m.Outstanding(place + 1)
+		out := d.indices(d.m.Outstanding(place + 1))
 		switch {
 		case len(out) == 0:
 		case len(parts) == overdueRanks:
@@ -59,6 +61,29 @@ func (d *dealer) overdue() string {
 		parts = append(parts, fmt.Sprintf("and %d more ranks", more))
 	}
 	return strings.Join(parts, "; ")
+}
+
+// indices are those of the items at the places.
+func (d *dealer) indices(places []farm.Range) (out []farm.Range) {
+	if !d.cargo.keyed() {
+		return places
+	}
+	for _, r := range places {
+		for i := r.First; i < r.End; i++ {
+			k := d.c.q.Key(nil, i)
+			out = append(out, farm.Range{First: k, End: k + 1})
+		}
+	}
+	slices.SortFunc(out, func(a, b farm.Range) int { return cmp.Compare(a.First, b.First) })
+	joined := out[:0]
+	for _, r := range out {
+		if n := len(joined); n > 0 && joined[n-1].End == r.First {
+			joined[n-1].End = r.End
+		} else {
+			joined = append(joined, r)
+		}
+	}
+	return joined
 }
 
 // rangeList is 3, 7–9, …, with at most so many ranges.

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/hataori/hataori-go/hataori/internal/farm"
+	"github.com/hataori/hataori-go/hataori/internal/wire"
 	"github.com/hataori/hataori-go/lanes"
 )
 
@@ -106,6 +107,8 @@ type pmap[L, T, U any] struct {
 	in  *typed[T]
 	out *typed[U]
 
+	order order // at the root
+
 	// Of calls whose results are not what f gives, else nil.
 	types  string
 	codecs func() (*typed[T], error, *typed[U], error)
@@ -138,6 +141,9 @@ func (p *pmap[L, T, U]) terms(items []T) terms {
 		p.out, outErr = codecFor[U](o)
 	}
 	bad := o.check()
+	if bad == nil && w.rank == o.Root && o.Cost != nil {
+		p.order, bad = costOrder(o.Cost, len(items))
+	}
 	switch {
 	case bad != nil:
 		t.objection = p.object(ErrOptions, bad, "%v", bad)
@@ -222,10 +228,20 @@ func (p *pmap[L, T, U]) newJob(owner bool, ag agreed) *job[L, T, U] {
 	return j
 }
 
+// attach gives the job its items and the place of its results.
+func (p *pmap[L, T, U]) attach(j *job[L, T, U], items []T, dst sink[U]) {
+	j.src, j.dst = sliceSource[T](items), dst
+	if p.order != nil {
+		j.src, j.dst = &orderedSource[T]{items, p.order}, &orderedSink[U]{dst, p.order}
+		p.order.lay(&j.q)
+		j.key = func(_ *farm.Segment, place int64) int64 { return p.order[place] }
+	}
+}
+
 // alone evaluates all items on a world of one.
 func (p *pmap[L, T, U]) alone(ag agreed, items []T, dst sink[U]) (own, item *fault, err error) {
 	j := p.newJob(true, ag)
-	j.src, j.dst = sliceSource[T](items), dst
+	p.attach(j, items, dst)
 	start := time.Now()
 	m := p.startMeter(j.crew, int64(len(items)))
 	end, err := j.runLocal(int64(len(items)))
@@ -259,7 +275,7 @@ func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordin
 // lead is the part of the root.
 func (p *pmap[L, T, U]) lead(ag agreed, items []T, dst sink[U], start time.Time) (own, item *fault, err error) {
 	j := p.newJob(true, ag)
-	j.src, j.dst = sliceSource[T](items), dst
+	p.attach(j, items, dst)
 	j.q.Push(farm.Range{End: ag.items}, false, nil)
 	return p.coordinate(j, ag, start)
 }
@@ -271,7 +287,7 @@ func (p *pmap[L, T, U]) coordinate(j *job[L, T, U], ag agreed, start time.Time) 
 		return nil, nil, err
 	}
 	r := &rootLoop{coordinator: p.newCoordinator(j, start)}
-	cargo := &packer[T, U]{src: j.src, dst: j.dst, in: p.in, out: p.out, w: p.w, count: &p.remote}
+	cargo := &packer[T, U]{src: j.src, dst: j.dst, in: p.in, out: p.out, order: p.order, count: &p.remote}
 	peers := t.peers(p.w.rank, p.w.size)
 	r.m = farm.NewRoot(&j.q, p.machine(ag, peers))
 	r.deal = dealer{c: &r.coordinator, m: r.m, cargo: cargo, tree: &t, peers: peers, max: p.opts.MaxBytes}
@@ -324,10 +340,12 @@ func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err
 		l.deal = dealer{c: &l.coordinator, m: l.m, cargo: l.cargo, tree: &t, peers: peers, max: p.opts.MaxBytes}
 		l.ladder.pause = l.deal.watched(l.ladder.pause)
 		j.shelf = &l.cargo.shelf
+		j.key = func(_ *farm.Segment, i int64) int64 { return l.cargo.key(i) }
 		u = &l.upward
 		p.drive(j, &l.coordinator, l.run)
 	} else {
 		l := &workerLoop{upward: up, m: farm.NewWorker(&j.q, int64(p.opts.Batch), p.opts.Depth)}
+		j.key = func(s *farm.Segment, i int64) int64 { return s.Load.(*wire.Items).Key(i) }
 		u = &l.upward
 		p.drive(j, &l.coordinator, l.run)
 	}

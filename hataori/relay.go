@@ -40,7 +40,7 @@ func (l *relayLoop) loop() error {
 		}
 		failed, dropped := l.collect()
 		for _, i := range failed {
-			l.m.OnFailed(i)
+			l.m.OnFailed(i.place)
 		}
 		for _, d := range dropped {
 			l.m.OnDropped(d)
@@ -92,6 +92,10 @@ func (l *relayLoop) on(h wire.Header, body []byte) error {
 	g, items, err := l.onGrant(h, body)
 	if err != nil {
 		return err
+	}
+	if items.Keyed() && !l.keyed {
+		l.keyed = true
+		l.q.SetOrder(func(_ any, i int64) int64 { return l.cargo.key(i) }, nil)
 	}
 	l.cargo.add(g, items)
 	return l.m.OnGrant(g, h.Flags&wire.Pinned != 0)

@@ -37,7 +37,7 @@ func (r *rootLoop) loop() error {
 		}
 		failed, _ := r.collect()
 		for _, i := range failed {
-			r.m.OnFailed(i)
+			r.m.OnFailed(i.index)
 		}
 		if r.gaveUp() {
 			r.m.OnAbort()

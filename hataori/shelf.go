@@ -37,16 +37,28 @@ func (s *shelf) add(r farm.Range, items *wire.Items) {
 	s.grants.Store(&list)
 }
 
-// at is the encoded item of an index that is here. Of several grants that had it
-// the newest counts, the others have given it back; the bytes are the same.
-func (s *shelf) at(i int64) []byte {
+// find is the grant of an index that is here, else nil. Of several grants that had
+// it the newest counts, the others have given it back; the bytes are the same.
+func (s *shelf) find(i int64) *wire.Items {
 	list := s.list()
 	for k := len(list) - 1; k >= 0; k-- {
 		if g := list[k]; g.First <= i && i < g.End {
-			return g.items.At(i)
+			return g.items
 		}
 	}
-	panic(fmt.Sprintf("hataori: item %d is not at this relay", i))
+	return nil
+}
+
+// at is the encoded item of an index that is here.
+func (s *shelf) at(i int64) []byte { return s.find(i).At(i) }
+
+// key is the key of an index that is here. Of one that is not, of which a peer
+// speaks by mistake, it says anything: the machine finds the mistake.
+func (s *shelf) key(i int64) int64 {
+	if it := s.find(i); it != nil {
+		return it.Key(i)
+	}
+	return i
 }
 
 // take records that the indices are not here any more.
@@ -101,8 +113,18 @@ type transit struct {
 
 func (t *transit) variable() bool { return t.in < 0 }
 
+// keyed: all grants of a call are, or none.
+func (t *transit) keyed() bool {
+	list := t.list()
+	return len(list) > 0 && list[0].items.Keyed()
+}
+
 func (t *transit) load(msg []byte, r farm.Range, max int) ([]byte, int64, *fault) {
-	msg, end, _ := pack(msg, t.in, r, max, func(msg []byte, i int64) ([]byte, error) { return append(msg, t.at(i)...), nil })
+	size := t.in
+	if size >= 0 && t.keyed() {
+		size += wire.KeySize
+	}
+	msg, end, _ := pack(msg, size, r, max, func(msg []byte, i int64) ([]byte, error) { return append(msg, t.find(i).Raw(i)...), nil })
 	return msg, end, nil
 }
 

@@ -178,6 +178,10 @@ func (s *stream[L, T, U]) streamTerms(source Source[T], sink Sink[U]) terms {
 		t.objection = s.object(errors.ErrUnsupported, nil, "PmapSeq needs a transport that any thread may call (MPI_THREAD_SERIALIZED); use PmapStream")
 		return t
 	}
+	if s.opts.Cost != nil {
+		t.objection = s.object(ErrOptions, nil, "option Cost is for PmapLanes and Pmap: a stream is read in its own order")
+		return t
+	}
 	root := s.w.rank == s.opts.Root
 	for _, end := range []struct {
 		name  string
@@ -310,7 +314,7 @@ var errSinkFailed = errors.New("hataori: the sink failed")
 func (c *crew) push(i int64) bool {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if c.q.Push(farm.Range{First: i, End: i + 1}, false, nil).Len() > 0 {
+	if len(c.q.Push(farm.Range{First: i, End: i + 1}, false, nil)) > 0 {
 		return false
 	}
 	c.wake(1)

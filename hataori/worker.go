@@ -20,8 +20,9 @@ const flushBytes = 1 << 20
 type upward struct {
 	coordinator
 	parent  int
-	ranks   int // that one and all that it grants to
-	size    int // encoded size of an item, −1: variable
+	ranks   int  // that one and all that it grants to
+	keyed   bool // items come with their keys
+	size    int  // encoded size of an item, −1: variable
 	pace    pace
 	told    time.Time
 	noLanes bool // the root says that items are left which nobody can take
@@ -57,7 +58,7 @@ func (l *workerLoop) loop() error {
 		}
 		failed, dropped := l.collect()
 		for _, i := range failed {
-			l.m.OnFailed(i, l.opts.FirstSeen)
+			l.m.OnFailedKey(i.place, i.index, l.opts.FirstSeen)
 		}
 		for _, d := range dropped {
 			l.m.OnDropped(d)
@@ -122,6 +123,10 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 	g, items, err := l.onGrant(h, body)
 	if err != nil {
 		return err
+	}
+	if items.Keyed() && !l.keyed {
+		l.keyed = true
+		l.q.SetOrder(func(load any, i int64) int64 { return load.(*wire.Items).Key(i) }, nil)
 	}
 	return l.m.OnGrant(g, h.Flags&wire.Pinned != 0, items)
 }

@@ -29,6 +29,22 @@ type config struct {
 	flush     bool
 	source    bool          // items come one by one
 	item      time.Duration // what ranks say an item takes
+	keys      []int64       // of the items; nil: their indices
+}
+
+// key is what decides which failure is the lowest.
+func (c *config) key(i int64) int64 {
+	if c.keys == nil {
+		return i
+	}
+	return c.keys[i]
+}
+
+// order gives the keys to a queue.
+func (c *config) order(q *Queue, place []int64) {
+	if c.keys != nil {
+		q.SetOrder(func(_ any, i int64) int64 { return c.keys[i] }, place)
+	}
 }
 
 const (
@@ -85,10 +101,16 @@ func newSystem(c *config) *system {
 		}
 		if r != c.root {
 			rs.w = NewWorker(rs.q, c.batch, c.depth)
+			c.order(rs.q, nil)
 		}
 		s.ranks = append(s.ranks, rs)
 	}
 	q := s.ranks[c.root].q
+	place := make([]int64, len(c.keys))
+	for i, k := range c.keys {
+		place[k] = int64(i)
+	}
+	c.order(q, place)
 	if q.open = c.source; !c.source {
 		s.given = int64(c.items)
 		q.Push(Range{0, s.given}, false, nil)
@@ -250,7 +272,7 @@ func (s *system) laneSteps(r int, add func(string, func(*system) error)) {
 			}
 		case cur >= 0:
 			add(fmt.Sprintf("rank %d: item %d ends", r, cur), func(s *system) error { return s.finish(r, l) })
-			if cur > rs.limit || rs.cancelled {
+			if s.c.key(cur) > rs.limit || rs.cancelled {
 				add(fmt.Sprintf("rank %d: item %d gives up", r, cur), func(s *system) error {
 					s.ranks[r].lanes[l] = idleLane
 					return s.drop(r, cur)
@@ -266,7 +288,7 @@ func (s *system) claim(r, l int) error {
 	if seg == nil {
 		return fmt.Errorf("rule: %d indices left and none to claim", rs.q.Left())
 	}
-	if i > rs.limit {
+	if s.c.key(i) > rs.limit {
 		return s.drop(r, i)
 	}
 	rs.lanes[l] = i
@@ -279,7 +301,7 @@ func (s *system) claim(r, l int) error {
 func (s *system) drop(r int, i int64) error {
 	rs := &s.ranks[r]
 	s.lost |= 1 << i
-	if i < s.failed && !s.ended && !s.c.first {
+	if s.c.key(i) < s.failed && !s.ended && !s.c.first {
 		return fmt.Errorf("rule 3: item %d dropped, lowest failure so far is %d", i, s.failed)
 	}
 	if rs.w != nil {
@@ -294,9 +316,9 @@ func (s *system) finish(r, l int) error {
 	rs.lanes[l] = idleLane
 	switch {
 	case s.c.fail&(1<<i) != 0:
-		s.failed = min(s.failed, i)
+		s.failed = min(s.failed, s.c.key(i))
 		rs.failed = append(rs.failed, i)
-		rs.limit = min(rs.limit, i)
+		rs.limit = min(rs.limit, s.c.key(i))
 		if s.c.first {
 			rs.limit = -1
 		}
@@ -315,7 +337,7 @@ func (s *system) stepWorker(r int, flush bool) error {
 	rs := &s.ranks[r]
 	w := rs.w
 	for _, i := range rs.failed {
-		w.OnFailed(i, s.c.first)
+		w.OnFailedKey(i, s.c.key(i), s.c.first)
 	}
 	for _, d := range rs.dropped {
 		w.OnDropped(d)
@@ -373,7 +395,7 @@ func (s *system) deliverDown(r int) error {
 func (s *system) stepRoot(cut bool) error {
 	rs := &s.ranks[s.c.root]
 	for _, i := range rs.failed {
-		s.root.OnFailed(i)
+		s.root.OnFailed(s.c.key(i))
 	}
 	rs.failed = nil
 	if rs.cancelled && !rs.told {
@@ -401,7 +423,7 @@ func (s *system) effect(e Effect, cut bool) error {
 	case Stop:
 		rs.down = append(rs.down, downMsg{stop: true})
 		for i := range s.ran {
-			if !s.result[i] && s.c.fail>>i&1 == 0 && int64(i) < s.failed && !s.ended && !s.c.first {
+			if !s.result[i] && s.c.fail>>i&1 == 0 && s.c.key(int64(i)) < s.failed && !s.ended && !s.c.first {
 				return fmt.Errorf("rule: stop while item %d is missing", i)
 			}
 		}
@@ -422,9 +444,9 @@ func (s *system) effect(e Effect, cut bool) error {
 			s.root.OnShrunk(e.Rank, e.Range, end)
 		}
 		if bad >= 0 {
-			s.failed = min(s.failed, bad)
+			s.failed = min(s.failed, s.c.key(bad))
 			s.ranks[s.c.root].failed = append(s.ranks[s.c.root].failed, bad)
-			s.root.OnFailed(bad)
+			s.root.OnFailed(s.c.key(bad))
 		}
 		if end > e.Range.First {
 			rs.down = append(rs.down, downMsg{grant: Range{e.Range.First, end}, pinned: e.Pinned})
@@ -470,10 +492,10 @@ func (s *system) final() error {
 		return fmt.Errorf("rule 3: the root knows of failure %d, the lowest is %d", s.root.limit, s.failed)
 	}
 	for i := range s.ran {
-		if int64(i) < s.failed && (s.ran[i] != 1 || !s.result[i]) {
+		if s.c.key(int64(i)) < s.failed && (s.ran[i] != 1 || !s.result[i]) {
 			return fmt.Errorf("rule 1, 2: item %d below the lowest failure %d: evaluated %d times, result %v", i, s.failed, s.ran[i], s.result[i])
 		}
-		if s.c.fail>>i&1 == 1 && int64(i) < s.failed {
+		if s.c.fail>>i&1 == 1 && s.c.key(int64(i)) < s.failed {
 			return fmt.Errorf("rule 3: item %d fails, but %d was reported", i, s.failed)
 		}
 	}
@@ -489,6 +511,9 @@ func TestExplore(t *testing.T) {
 		{name: "coordinating root, prefetch", items: 3, lanes: []int{0, 2, 2}, item: time.Microsecond},
 		{name: "prefetch, batch 2, returns", items: 4, lanes: []int{1, 1, 1}, batch: 2, item: time.Microsecond},
 		{name: "root is rank 1, failures", large: true, items: 5, lanes: []int{1, 1, 2}, root: 1, fail: 0b11010, batch: 2},
+		{name: "longest first, failures", items: 4, lanes: []int{1, 1, 1}, fail: 0b1101, batch: 2, keys: []int64{2, 0, 3, 1}},
+		{name: "longest first, cut, cannot be encoded", items: 4, lanes: []int{1, 1, 1}, fail: 0b0010, badEncode: 0b0100, cut: true, batch: 3, keys: []int64{3, 2, 1, 0}},
+		{name: "longest first, sick lanes, cancel", large: true, items: 3, lanes: []int{1, 1, 1}, fail: 0b011, sick: 1, cancel: []int{2}, batch: 2, keys: []int64{1, 2, 0}},
 		{name: "first seen", items: 4, lanes: []int{1, 1, 1}, fail: 0b1010, first: true, batch: 2},
 		{name: "cannot be encoded, cut", items: 4, lanes: []int{1, 1, 1}, fail: 0b1000, badEncode: 0b0100, cut: true, batch: 3},
 		{name: "cancel and failure", large: true, items: 3, lanes: []int{1, 1, 1}, cancel: []int{1}, fail: 0b010, batch: 2},

@@ -49,8 +49,64 @@ type Queue struct {
 	mu    sync.Mutex
 	rest  []*Segment // by First, lowest first
 	open  bool       // more indices may be pushed by a source
-	limit int64      // indices from here on are not wanted, if cut is set
+	limit int64      // indices whose keys are from here on are not wanted, if cut is set
 	cut   bool
+
+	key   func(load any, i int64) int64 // nil: an index is its own key
+	place []int64                       // the index with each key, if known
+}
+
+// SetOrder gives indices keys: they are claimed by ascending index, and wanted up
+// to a key. Load is what an index came with, nil where that is not known. With
+// place, the index of each key, Clip is fast where it finds little.
+func (q *Queue) SetOrder(key func(load any, i int64) int64, place []int64) {
+	q.mu.Lock()
+	q.key, q.place = key, place
+	q.mu.Unlock()
+}
+
+// Key is the key of an index.
+func (q *Queue) Key(load any, i int64) int64 {
+	q.mu.Lock()
+	key := q.key
+	q.mu.Unlock()
+	if key == nil {
+		return i
+	}
+	return key(load, i)
+}
+
+// From returns the indices of r whose keys are limit or above.
+func (q *Queue) From(limit int64, r Range, load any) (above []Range) {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	_, above = q.split(limit, r, load)
+	return above
+}
+
+// split parts r by the limit.
+func (q *Queue) split(limit int64, r Range, load any) (below, above []Range) {
+	if q.key == nil {
+		if cut := min(max(limit, r.First), r.End); cut == r.End {
+			return []Range{r}, nil
+		} else if cut == r.First {
+			return nil, []Range{r}
+		} else {
+			return []Range{{r.First, cut}}, []Range{{cut, r.End}}
+		}
+	}
+	for i := r.First; i < r.End; {
+		side := q.key(load, i) < limit
+		first := i
+		for i++; i < r.End && (q.key(load, i) < limit) == side; i++ {
+		}
+		if side {
+			below = append(below, Range{first, i})
+		} else {
+			above = append(above, Range{first, i})
+		}
+	}
+	return below, above
 }
 
 // SetOpen says whether a source may still push indices.
@@ -69,22 +125,25 @@ func (q *Queue) Open() bool {
 
 // Push adds the indices of r. Those above the limit set by Clip are not kept;
 // they are returned.
-func (q *Queue) Push(r Range, pinned bool, load any) (dropped Range) {
+func (q *Queue) Push(r Range, pinned bool, load any) (dropped []Range) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
 	return q.push(r, pinned, load)
 }
 
-func (q *Queue) push(r Range, pinned bool, load any) (dropped Range) {
-	if q.cut && r.End > q.limit {
-		dropped = Range{max(r.First, q.limit), r.End}
-		r.End = q.limit
+func (q *Queue) push(r Range, pinned bool, load any) (dropped []Range) {
+	switch {
+	case r.Len() == 0:
+	case !q.cut:
+		q.insert(newSegment(r, pinned, load))
+	default:
+		below, above := q.split(q.limit, r, load)
+		for _, b := range below {
+			q.insert(newSegment(b, pinned, load))
+		}
+		return above
 	}
-	if r.Len() == 0 {
-		return dropped
-	}
-	q.insert(newSegment(r, pinned, load))
-	return dropped
+	return nil
 }
 
 // insert keeps the lowest indices in front, for a failure or an ordered result
@@ -191,13 +250,36 @@ func (q *Queue) Clip(limit int64) (dropped []Range) {
 	if q.cut && limit >= q.limit {
 		return nil
 	}
+	clear := q.clear(limit)
 	q.cut, q.limit = true, limit
+	if clear {
+		return nil
+	}
 	for _, s := range q.seizeAll() {
-		if d := q.push(s.Range, s.Pinned, s.Load); d.Len() > 0 {
-			dropped = append(dropped, d)
-		}
+		dropped = append(dropped, q.push(s.Range, s.Pinned, s.Load)...)
 	}
 	return dropped
+}
+
+// clear reports whether the queue is known to hold nothing that the limit drops.
+// Items that fail one after the other, each of the highest key there is, do not
+// make a long queue be looked through for each of them.
+func (q *Queue) clear(limit int64) bool {
+	old := int64(len(q.place))
+	if q.cut {
+		old = min(old, q.limit)
+	}
+	if q.place == nil || old-limit > 64 {
+		return false
+	}
+	for k := limit; k < old; k++ {
+		i := q.place[k]
+		has := func(s *Segment) bool { l := s.left(); return l.First <= i && i < l.End }
+		if s := q.cur.Load(); s != nil && has(s) || slices.ContainsFunc(q.rest, has) {
+			return false
+		}
+	}
+	return true
 }
 
 // seizeAll empties the queue.
@@ -271,7 +353,7 @@ func (q *Queue) state() []*Segment {
 
 // clone copies the queue, for tests that explore states.
 func (q *Queue) clone() *Queue {
-	c := &Queue{open: q.open, limit: q.limit, cut: q.cut}
+	c := &Queue{open: q.open, limit: q.limit, cut: q.cut, key: q.key, place: q.place}
 	for _, s := range q.state() {
 		c.insert(s)
 	}

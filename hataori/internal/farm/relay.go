@@ -72,8 +72,9 @@ func (r *Relay) OnNotice(kind NoticeKind, n int64) error {
 
 // OnFailed takes in that the index failed on one of the relay's own lanes.
 func (r *Relay) OnFailed(index int64) {
-	r.up.OnFailed(index, r.firstSeen)
-	r.down.OnFailed(index)
+	key := r.q.Key(nil, index)
+	r.up.OnFailedKey(index, key, r.firstSeen)
+	r.down.OnFailed(key)
 }
 
 // OnDropped takes in that one of the relay's own lanes gave up or skipped the
@@ -94,7 +95,7 @@ func (r *Relay) OnResults(rank int, rg Range) error { return r.down.OnResults(ra
 // OnReport takes in the rest of the report of a rank of the group.
 func (r *Relay) OnReport(rank int, rep Report) error {
 	for _, i := range rep.Failed {
-		r.up.OnFailed(i, r.firstSeen)
+		r.up.OnFailedKey(i, r.q.Key(nil, i), r.firstSeen)
 	}
 	if rep.Abort {
 		r.up.OnAbort()
@@ -110,8 +111,8 @@ func (r *Relay) OnReport(rank int, rep Report) error {
 
 // refused accounts for indices that come back and that the queue will not take.
 func (r *Relay) refused(b Range) {
-	if limit := max(r.up.Limit(), 0); b.End > limit {
-		r.up.OnDropped(Range{max(b.First, limit), b.End})
+	for _, d := range r.q.From(max(r.up.Limit(), 0), b, nil) {
+		r.up.OnDropped(d)
 	}
 }
 

@@ -139,19 +139,20 @@ func (r *Root) OnReport(rank int, rep Report) error {
 		if err := r.account(rank, Range{i, i + 1}, "failure"); err != nil {
 			return err
 		}
-		p.noticed = min(p.noticed, i)
-		r.OnFailed(i)
+		key := r.q.Key(nil, i)
+		p.noticed = min(p.noticed, key)
+		r.OnFailed(key)
 	}
 	if rep.Abort {
 		p.noticed = -1
 		r.OnAbort()
 	}
 	for _, d := range rep.Dropped {
-		if d.First <= r.Limit() && d.Len() > 0 {
-			return fmt.Errorf("rank %d dropped index %d, which is wanted", rank, d.First)
-		}
 		if err := r.account(rank, d, "drop"); err != nil {
 			return err
+		}
+		if limit := r.Limit(); d.Len() > 0 && (limit == maxIndex || !slices.Equal(r.q.From(limit+1, d, nil), []Range{d})) {
+			return fmt.Errorf("rank %d dropped indices of [%d, %d), which are wanted", rank, d.First, d.End)
 		}
 	}
 	for _, b := range rep.Back {
@@ -216,11 +217,11 @@ func (r *Root) OnShrunk(rank int, g Range, cut int64) {
 	r.q.Push(Range{cut, g.End}, pinned, nil)
 }
 
-// OnFailed takes in that the index failed, on this rank or another.
-func (r *Root) OnFailed(index int64) {
-	if index < r.limit {
-		r.limit = index
-		r.q.Clip(index)
+// OnFailed takes in that the index with the key failed, on this rank or another.
+func (r *Root) OnFailed(key int64) {
+	if key < r.limit {
+		r.limit = key
+		r.q.Clip(key)
 	}
 	if r.opts.FirstSeen {
 		r.OnAbort()

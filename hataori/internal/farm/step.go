@@ -94,7 +94,7 @@ func (r *Root) notices() {
 	r.scanned = limit
 	for i := range r.peers {
 		p := &r.peers[i]
-		if p.noticed <= limit || !slices.ContainsFunc(p.grants, func(g grant) bool { return g.End > limit+1 }) {
+		if p.noticed <= limit || !slices.ContainsFunc(p.grants, func(g grant) bool { return r.q.key != nil || g.End > limit+1 }) {
 			continue
 		}
 		p.noticed = limit

@@ -102,9 +102,7 @@ func (w *Worker) OnGrant(r Range, pinned bool, load any) error {
 	w.asked--
 	w.last = r.Len()
 	w.held += r.Len()
-	if d := w.q.Push(r, pinned, load); d.Len() > 0 {
-		w.dropped = append(w.dropped, d)
-	}
+	w.dropped = append(w.dropped, w.q.Push(r, pinned, load)...)
 	return nil
 }
 
@@ -144,11 +142,14 @@ func (w *Worker) portion(idle int64) int64 {
 	return min(n, max((n*idle+idle+lanes-1)/max(idle+lanes, 1), 1))
 }
 
-// OnFailed takes in that the index failed here.
-func (w *Worker) OnFailed(index int64, firstSeen bool) {
+// OnFailed takes in that the index, which is its own key, failed here.
+func (w *Worker) OnFailed(index int64, firstSeen bool) { w.OnFailedKey(index, index, firstSeen) }
+
+// OnFailedKey takes in that the index with the key failed here.
+func (w *Worker) OnFailedKey(index, key int64, firstSeen bool) {
 	w.failed = append(w.failed, index)
 	w.held--
-	w.lower(index)
+	w.lower(key)
 	if firstSeen {
 		w.abort()
 	}

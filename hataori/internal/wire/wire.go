@@ -44,6 +44,7 @@ const (
 	Abort                       // report: the rank gives up the call
 	Bye                         // report: the rank's last
 	Group                       // report: the rank speaks for a group
+	Keyed                       // grant: every item comes after its key
 	allFlags = 1<<iota - 1
 )
 
@@ -126,10 +127,14 @@ func ParseHeader(msg []byte) (h Header, body []byte, err error) {
 // concurrent use.
 type Items struct {
 	first int64
-	size  int // −1: variable
+	size  int // −1: variable; the key included
+	keyed bool
 	ends  []byte
 	data  []byte
 }
+
+// KeySize is the length of a key in front of an item.
+const KeySize = 8
 
 // ParseItems checks the body of a grant of h.Count items of the given encoded
 // size, −1 for variable.
@@ -140,12 +145,16 @@ func ParseItems(h Header, body []byte, size int) (*Items, error) {
 	if variable := h.Flags&Variable != 0; variable != (size < 0) {
 		return nil, wrong("grant with variable lengths: %v, expected %v", variable, size < 0)
 	}
-	it := &Items{first: h.First, size: size, data: body}
+	it := &Items{first: h.First, size: size, data: body, keyed: h.Flags&Keyed != 0}
+	if it.keyed && size >= 0 {
+		size += KeySize
+		it.size = size
+	}
 	if size >= 0 {
 		if !sameProduct(h.Count, size, len(body)) {
 			return nil, wrong("grant of %d items of %d bytes in a body of %d", h.Count, size, len(body))
 		}
-		return it, nil
+		return it, it.checkKeys(h.Count)
 	}
 	if h.Count > int64(len(body)/8) {
 		return nil, wrong("lengths of %d items in a body of %d bytes", h.Count, len(body))
@@ -162,7 +171,44 @@ func ParseItems(h Header, body []byte, size int) (*Items, error) {
 	if last != uint64(len(it.data)) {
 		return nil, wrong("items of %d bytes in all, %d received", last, len(it.data))
 	}
-	return it, nil
+	return it, it.checkKeys(h.Count)
+}
+
+// checkKeys looks at the keys of the items, if they have any.
+func (it *Items) checkKeys(count int64) error {
+	if !it.keyed {
+		return nil
+	}
+	for i := it.first; i < it.first+count; i++ {
+		b := it.Raw(i)
+		if len(b) < KeySize {
+			return wrong("item %d with its key in %d bytes", i, len(b))
+		}
+		if k := binary.LittleEndian.Uint64(b); k > math.MaxInt64/2 {
+			return wrong("key %d of item %d", k, i)
+		}
+	}
+	return nil
+}
+
+// Keyed reports whether the items come with keys.
+func (it *Items) Keyed() bool { return it.keyed }
+
+// Key is the key of the index, the index itself without one.
+func (it *Items) Key(index int64) int64 {
+	if !it.keyed {
+		return index
+	}
+	return int64(binary.LittleEndian.Uint64(it.Raw(index)))
+}
+
+// At is the encoded item of the index, which must be in the grant.
+func (it *Items) At(index int64) []byte {
+	b := it.Raw(index)
+	if it.keyed {
+		return b[KeySize:]
+	}
+	return b
 }
 
 // sameProduct reports count·size == n without overflow.
@@ -173,8 +219,8 @@ func sameProduct(count int64, size, n int) bool {
 	return n%size == 0 && count == int64(n/size)
 }
 
-// At is the encoded item of the index, which must be in the grant.
-func (it *Items) At(index int64) []byte {
+// Raw is At with the key.
+func (it *Items) Raw(index int64) []byte {
 	k := index - it.first
 	if it.size >= 0 {
 		n := int64(it.size)

@@ -102,7 +102,22 @@ func TestItems(t *testing.T) {
 	if it, err = ParseItems(h, body, -1); err != nil || string(it.At(7)) != "x" || string(it.At(8)) != "" || string(it.At(9)) != "yz" {
 		t.Error(err)
 	}
+	keyed := []byte{9, 0, 0, 0, 0, 0, 0, 0, 'a', 'a', 2, 0, 0, 0, 0, 0, 0, 0, 'b', 'b'}
+	if it, err = ParseItems(Header{First: 7, Count: 2, Flags: Keyed}, keyed, 2); err != nil || it.Key(7) != 9 || it.Key(8) != 2 || string(it.At(8)) != "bb" || len(it.Raw(8)) != 10 {
+		t.Error(err)
+	}
+	long := append([]byte{10, 0, 0, 0, 0, 0, 0, 0, 20, 0, 0, 0, 0, 0, 0, 0}, keyed...)
+	if it, err = ParseItems(Header{First: 7, Count: 2, Flags: Keyed | Variable}, long, -1); err != nil || it.Key(7) != 9 || string(it.At(7)) != "aa" {
+		t.Error(err)
+	}
 	for name, f := range map[string]func() (*Items, error){
+		"short key": func() (*Items, error) {
+			return ParseItems(Header{Count: 1, Flags: Keyed | Variable}, []byte{7, 0, 0, 0, 0, 0, 0, 0, 1, 2, 3, 4, 5, 6, 7}, -1)
+		},
+		"negative key": func() (*Items, error) {
+			return ParseItems(Header{Count: 1, Flags: Keyed}, bytes.Repeat([]byte{255}, 8), 0)
+		},
+		"key missing":       func() (*Items, error) { return ParseItems(Header{Count: 1, Flags: Keyed}, make([]byte, 2), 2) },
 		"remainder":         func() (*Items, error) { return ParseItems(Header{Count: 3}, make([]byte, 7), 2) },
 		"count times size":  func() (*Items, error) { return ParseItems(Header{Count: 1 << 62}, make([]byte, 8), 8) },
 		"overflow":          func() (*Items, error) { return ParseItems(Header{First: math.MaxInt64, Count: 1}, make([]byte, 8), 8) },
@@ -204,6 +219,8 @@ func FuzzMessage(f *testing.F) {
 	f.Add(message(Header{Kind: Report, Flags: Bye}, AppendReport(nil, rep, [][]byte{res}, nil)), 8)
 	f.Add(message(Header{Kind: Grant, First: 1, Count: 2}, make([]byte, 16)), 8)
 	f.Add(message(Header{Kind: Grant, Count: 1, Flags: Variable}, make([]byte, 8)), -1)
+	f.Add(message(Header{Kind: Grant, First: 1, Count: 2, Flags: Keyed}, make([]byte, 32)), 8)
+	f.Add(message(Header{Kind: Grant, Count: 1, Flags: Keyed | Variable}, []byte{8, 0, 0, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0, 0}), -1)
 	f.Add(message(Header{Kind: Notice, First: 1, Count: 7}, nil), 0)
 	f.Fuzz(func(t *testing.T, msg []byte, size int) {
 		size = max(size, -1)
