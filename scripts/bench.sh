@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints every measure beside its rival, in alternation in the same run:
 #
-#   scripts/bench.sh [NAME…]     NAME: farm, engine, store; default all
+#   scripts/bench.sh [NAME…]     NAME: farm, engine, store; default all. NAME/ROW is one row, ROW may be a pattern
 #
 # One line a measure: BENCH name ours=… rival=… ratio=… [quartiles] pairs=… bar=… holds|short
 # A bar that is missed is a figure, not a fault; the status is 1 when a measure could not be taken.
@@ -10,9 +10,9 @@ set -u
 status=0
 
 # pairs NAME BAR PAIRS OURS [RIVAL] [NOTE]: commands that print a figure and end.
-pairs() { "$build/pairs" -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
+pairs() { [[ $1 == $row ]] || return 0; "$build/pairs" -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
 # served, with the same arguments: commands that stay and print a figure for each line.
-served() { "$build/pairs" -serve -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
+served() { [[ $1 == $row ]] || return 0; "$build/pairs" -serve -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
 
 prepare() {
   need_packages gcc libc6-dev "$@" || exit 1
@@ -51,6 +51,32 @@ bench_engine() {
       served "product-$t$n" '<=1.02' $((n > 512 ? 31 : 61)) "$build/engine gemm -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C"
     done
   done
+  bench_vocabulary
+}
+
+# Elementwise operations, reductions and structure, beside numpy, C and one worker.
+bench_vocabulary() {
+  prepare python3-numpy
+  CGO_ENABLED=0 go build -o "$build/vocabulary" ./bench/vocabulary && cc -O3 -march=native -o "$build/permute" bench/rivals/permute.c || { status=1; return; }
+  local v=$build/vocabulary numpy="/usr/bin/python3 bench/rivals/vocabulary.py" p=$build/permute name shape
+  served overhead-run '<=60' 31 "$v run" '' 'ns, two elements into a given output'
+  served overhead-into '<=150' 31 "$v into" '' 'ns, two elements by AddInto'
+  for name in {add,mul,exp,tanh,log,sum,max}-f64 {add,mul,exp,tanh,log,sum}-c128; do
+    served "$name" '<=0.9' 31 "$v $name" "$numpy $name" 'ns, 10^6 elements, one worker; rival: numpy'
+  done
+  served permute-64 '<=1.3' 15 "$v permute-64" "$p copy $((512 * 256 * 64))" 'ns, runs of 64; rival: a copy'
+  for shape in 3x15 2x23 2x24 2048x2 256x3; do
+    served "permute-$shape-c" '<=1' 15 "$v permute-$shape" "$p reverse ${shape/x/ }" 'ns, reversed axes; rival: C in tiles'
+    served "permute-$shape-numpy" '<=0.6' 15 "$v permute-$shape" "$numpy permute-$shape" 'ns, reversed axes; rival: numpy'
+  done
+  for name in gather scatter-add slice concat; do
+    served "$name" '<=1' 31 "$v $name" "$numpy $name" 'ns, 10^6 elements; rival: numpy'
+  done
+  served workers-exp '<=0.55' 31 "$v exp-4M -workers 2" "$v exp-4M" 'ns, two workers; rival: one'
+  served workers-add '<=0.95' 31 "$v add-4M -workers 2" "$v add-4M" 'ns, two workers; rival: one'
+  pairs workers-worst '<=1' 3 "$v workers" '' 'the worst time on two workers, as a part of that on one'
+  pairs lanes-engines '>=0.97' 15 "$v lanes -engines 2" "( $v lanes -engines 1 & $v lanes -engines 1 & wait ) | awk '{s += \$1} END {print s}'" \
+    'rounds/s, two engines in two lanes; rival: two processes'
 }
 
 bench_store() {
@@ -69,7 +95,11 @@ bench_store() {
 
 [ $# -gt 0 ] || set -- farm engine store
 for name in "$@"; do
-  declare -F "bench_$name" >/dev/null || { echo "no measure is called $name: farm, engine, store" >&2; exit 2; }
+  declare -F "bench_${name%%/*}" >/dev/null || { echo "no measure is called $name: farm, engine, store" >&2; exit 2; }
 done
-for name in "$@"; do "bench_$name"; done
+for name in "$@"; do
+  row="*"
+  [[ $name != */* ]] || row=${name#*/}
+  "bench_${name%%/*}"
+done
 exit $status

@@ -2,7 +2,6 @@ package cpu
 
 import (
 	"sync/atomic"
-	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/native"
@@ -94,7 +93,7 @@ func lower(v *atomic.Int64, i int64) {
 }
 
 // check appends a check of an input.
-func (b *binder) check(input int, cause error, bad func(p unsafe.Pointer) bool) {
+func (b *binder) check(input int, cause error, bad native.Bad) {
 	in := b.k.In(input)
 	s := &checkStep{scan: native.NewScan(in.DType.Size(), in.Shape.Ints(), in.AppendStrides(nil), bad), input: input, cause: cause}
 	s.cut = pieces(s.scan.Items(), b.width, 16*float64(in.Elements()), float64(in.Bytes()))

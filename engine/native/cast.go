@@ -3,7 +3,6 @@ package native
 import (
 	"fmt"
 	"math"
-	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
 )
@@ -92,24 +91,24 @@ func toInteger[T realNumber, U integer](x T, lo, hi U) U {
 	}
 }
 
-// Inexact returns whether the element at p, of dtype from, changes when it is
-// cast to dtype to.
-func Inexact(from, to engine.DType) func(p unsafe.Pointer) bool {
+// Inexact finds an element of dtype from that changes when it is cast to dtype
+// to.
+func Inexact(from, to engine.DType) Bad {
 	switch from {
 	case engine.Bool:
-		return func(unsafe.Pointer) bool { return false }
+		return badIf(func(bool) bool { return false })
 	case engine.Int32:
-		return func(p unsafe.Pointer) bool { return !integerFits(int64(*(*int32)(p)), to) }
+		return badIf(func(x int32) bool { return !integerFits(int64(x), to) })
 	case engine.Int64:
-		return func(p unsafe.Pointer) bool { return !integerFits(*(*int64)(p), to) }
+		return badIf(func(x int64) bool { return !integerFits(x, to) })
 	case engine.Float32:
-		return func(p unsafe.Pointer) bool { return !floatFits(float64(*(*float32)(p)), to) }
+		return badIf(func(x float32) bool { return !floatFits(float64(x), to) })
 	case engine.Float64:
-		return func(p unsafe.Pointer) bool { return !floatFits(*(*float64)(p), to) }
+		return badIf(func(x float64) bool { return !floatFits(x, to) })
 	case engine.Complex64:
-		return func(p unsafe.Pointer) bool { return !complexFits(complex128(*(*complex64)(p)), to) }
+		return badIf(func(z complex64) bool { return !complexFits(complex128(z), to) })
 	case engine.Complex128:
-		return func(p unsafe.Pointer) bool { return !complexFits(*(*complex128)(p), to) }
+		return badIf(func(z complex128) bool { return !complexFits(z, to) })
 	}
 	panic(fmt.Sprintf("native: cast of %v", from))
 }

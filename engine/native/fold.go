@@ -28,7 +28,7 @@ type FoldPlan struct {
 	retry func(acc unsafe.Pointer, n int) (scale float64)
 }
 
-const foldLanes = 128
+const foldLanes = 256
 
 // NewFold plans dst[k…] = f over s of src[k…, s…], for elements of dtype d, as
 // NewSum does.
@@ -91,9 +91,9 @@ func realFold[T realNumber](l Level, f engine.Reduction, d engine.DType) *FoldPl
 	case engine.ReduceProd:
 		return plainFold(rows(l, d).mul, T(1))
 	case engine.ReduceMax:
-		return plainFold(greaterRow[T], T(0)) // never of nothing
+		return plainFold(rows(l, d).max, T(0)) // never of nothing
 	case engine.ReduceMin:
-		return plainFold(lesserRow[T], T(0))
+		return plainFold(rows(l, d).min, T(0))
 	}
 	return nil
 }
@@ -136,7 +136,7 @@ func normFold[T any, R float](l Level, f engine.Reduction, abs func(T) float64, 
 	case engine.Norm1:
 		return doubleFold(rows(l, engine.Float64).add, map1(abs), 0, plain)
 	case engine.NormInf:
-		return doubleFold(greaterRow[float64], map1(abs), 0, plain)
+		return doubleFold(rows(l, engine.Float64).max, map1(abs), 0, plain)
 	case engine.Norm2:
 		square := func(dst, x, _ unsafe.Pointer, n int, by *factor) {
 			d, a := unsafe.Slice((*float64)(dst), n), unsafe.Slice((*T)(x), n)

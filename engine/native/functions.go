@@ -64,11 +64,59 @@ func complex2[T complexNumber](f func(x, y complex128) complex128) row {
 }
 
 var realFunctions = map[engine.Unary]func(float64) float64{
-	engine.Exp: math.Exp, engine.Log: math.Log, engine.Expm1: math.Expm1, engine.Log1p: math.Log1p,
-	engine.Sin: math.Sin, engine.Cos: math.Cos, engine.Tan: tan,
+	engine.Exp: exp, engine.Log: naturalLog, engine.Expm1: math.Expm1, engine.Log1p: math.Log1p,
+	engine.Sin: sine, engine.Cos: cosine, engine.Tan: tan,
 	engine.Asin: asin, engine.Acos: acos, engine.Atan: math.Atan,
 	engine.Sinh: math.Sinh, engine.Cosh: math.Cosh, engine.Tanh: math.Tanh,
 	engine.Sqrt: math.Sqrt, engine.Rsqrt: func(x float64) float64 { return 1 / math.Sqrt(x) }, engine.Erf: math.Erf,
+}
+
+// exp reaches the end of the range, which math.Exp of some processors does not.
+func exp(x float64) float64 {
+	if x > 709 && x < 710 {
+		y := math.Exp(x / 2)
+		return y * y
+	}
+	return math.Exp(x)
+}
+
+// naturalLog lifts subnormal numbers, which math.Log of some processors takes
+// for others.
+func naturalLog(x float64) float64 {
+	if x > 0 && x < 0x1p-1022 {
+		return math.Log(x*0x1p54) - 54*math.Ln2
+	}
+	return math.Log(x)
+}
+
+// sine and cosine keep relative accuracy near their zeros, where those of
+// package math subtract too few digits of π.
+func sine(x float64) float64 { return turned(x, 0) }
+
+func cosine(x float64) float64 { return turned(x, 1) }
+
+// turned is the sine of x and quarters of a turn.
+func turned(x float64, quarters int) float64 {
+	if x == 0 || !(math.Abs(x) <= 1<<20) { // further out, three parts of π/2 are too few
+		if quarters == 0 {
+			return math.Sin(x)
+		}
+		return math.Cos(x)
+	}
+	k := math.RoundToEven(x * (2 / math.Pi))
+	r := math.FMA(-k, 0x1.921fb54442d18p+0, x)
+	r = math.FMA(-k, 0x1.1a62633145c07p-54, r)
+	r = math.FMA(-k, -0x1.f1976b7ed8fbcp-110, r)
+	switch q := (int(k) + quarters) & 3; q {
+	case 0:
+		return math.Sin(r)
+	case 1:
+		return math.Cos(r)
+	case 2:
+		return -math.Sin(r)
+	default:
+		return -math.Cos(r)
+	}
 }
 
 // asin and acos keep relative accuracy near ±1, where those of package math
@@ -174,9 +222,9 @@ func unaryRow(l Level, u engine.Unary, d engine.DType) row {
 	case engine.Int64:
 		return integerRow[int64](u)
 	case engine.Float32:
-		return floatRow[float32](u)
+		return vectorFunction(l, u, d, floatRow[float32](u))
 	case engine.Float64:
-		return floatRow[float64](u)
+		return vectorFunction(l, u, d, floatRow[float64](u))
 	case engine.Complex64:
 		return complexRow[complex64, float32](u)
 	case engine.Complex128:
@@ -279,6 +327,12 @@ func (l Level) NewBinary(b engine.Binary, d engine.DType, extents, dst, x, y []i
 }
 
 func binaryFunction(l Level, b engine.Binary, d engine.DType) row {
+	if d != engine.Bool {
+		r := rows(l, d)
+		if f := map[engine.Binary]row{engine.Sub: r.sub, engine.Div: r.div, engine.Max: r.max, engine.Min: r.min}[b]; f != nil {
+			return f
+		}
+	}
 	switch d {
 	case engine.Bool:
 		switch b {
@@ -325,13 +379,6 @@ func integerPair[T integer](b engine.Binary) row {
 
 func floatPair[T float](b engine.Binary) row {
 	switch b {
-	case engine.Div:
-		return func(dst, x, y unsafe.Pointer, n int, _ *factor) {
-			d, a, b := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n), unsafe.Slice((*T)(y), n)
-			for i, v := range a {
-				d[i] = v / b[i]
-			}
-		}
 	case engine.Rem:
 		return real2[T](math.Mod)
 	case engine.Pow:
@@ -354,8 +401,6 @@ func logAddExp(x, y float64) float64 {
 
 func complexPair[T complexNumber](b engine.Binary) row {
 	switch b {
-	case engine.Sub:
-		return subRow[T]
 	case engine.Div:
 		return complex2[T](func(x, y complex128) complex128 { return x / y })
 	case engine.Pow:
@@ -370,12 +415,6 @@ func complexPair[T complexNumber](b engine.Binary) row {
 
 func realPair[T realNumber](b engine.Binary) row {
 	switch b {
-	case engine.Sub:
-		return subRow[T]
-	case engine.Max:
-		return greaterRow[T]
-	case engine.Min:
-		return lesserRow[T]
 	case engine.Equal:
 		return map2(func(x, y T) bool { return x == y })
 	case engine.NotEqual:

@@ -9,6 +9,7 @@ import (
 // IndexPlan moves or adds elements to or from positions that an index tensor
 // names. It is immutable.
 type IndexPlan struct {
+	d       engine.DType
 	size    int
 	loops   []axis // over indices, row-major; operands: to, from, index
 	items   int
@@ -49,7 +50,7 @@ func (l Level) NewScatter(d, index engine.DType, add bool, step, shared int, loo
 }
 
 func newIndex(d, index engine.DType, step int, loops, rest Axes) *IndexPlan {
-	p := &IndexPlan{size: d.Size(), step: step * d.Size(), long: index == engine.Int64}
+	p := &IndexPlan{d: d, size: d.Size(), step: step * d.Size(), long: index == engine.Int64}
 	for i, n := range loops.Extents {
 		p.loops = append(p.loops, axis{n: n, step: [maxOperands]int{loops.To[i] * p.size, loops.From[i] * p.size, loops.Index[i] * index.Size()}})
 	}
@@ -76,24 +77,126 @@ func (p *IndexPlan) Run(to, from, index unsafe.Pointer, lo, hi int) {
 		return
 	}
 	each := extent(p.loops[p.ordered:])
+	inner, outer := axis{n: 1}, p.loops
+	if k := len(p.loops) - 1; k >= 0 {
+		inner, outer = p.loops[k], p.loops[:k]
+	}
 	var o odometer
-	o.seek(p.loops, [maxOperands]int{}, lo*each)
-	for i := lo * each; i < hi*each; i++ {
-		at := unsafe.Add(index, o.pos[2])
-		var k int
+	o.seek(outer, [maxOperands]int{}, lo*each/inner.n)
+	for i, at := lo*each, lo*each%inner.n; i < hi*each; {
+		n := min(inner.n-at, hi*each-i)
+		q := indexLine{unsafe.Add(to, o.pos[0]+at*inner.step[0]), unsafe.Add(from, o.pos[1]+at*inner.step[1]),
+			unsafe.Add(index, o.pos[2]+at*inner.step[2]), inner, n}
 		if p.long {
-			k = int(*(*int64)(at))
+			indexed[int64](p, q)
 		} else {
-			k = int(*(*int32)(at))
+			indexed[int32](p, q)
 		}
-		x, y := unsafe.Add(to, o.pos[0]), unsafe.Add(from, o.pos[1])
+		i += n
+		if at += n; at == inner.n {
+			at = 0
+			o.next()
+		}
+	}
+}
+
+// indexLine is n steps of the innermost loop over indices.
+type indexLine struct {
+	to, from, index unsafe.Pointer
+	a               axis
+	n               int
+}
+
+func indexed[I integer](p *IndexPlan, q indexLine) {
+	if len(p.rest) == 0 {
+		switch {
+		case p.operand == 1:
+			gatherBySize[I](q, p.step, p.size)
+			return
+		case p.add == nil:
+			scatterBySize[I](q, p.step, p.size)
+			return
+		}
+		if addByType[I](q, p.step, p.d) {
+			return
+		}
+	}
+	for i := range q.n {
+		k := int(*(*I)(unsafe.Add(q.index, i*q.a.step[2]))) * p.step
+		x, y := unsafe.Add(q.to, i*q.a.step[0]), unsafe.Add(q.from, i*q.a.step[1])
 		if p.operand == 1 {
-			y = unsafe.Add(y, k*p.step)
+			y = unsafe.Add(y, k)
 		} else {
-			x = unsafe.Add(x, k*p.step)
+			x = unsafe.Add(x, k)
 		}
 		p.move(x, y)
-		o.next()
+	}
+}
+
+func gatherBySize[I integer](q indexLine, step, size int) {
+	switch size {
+	case 1:
+		gatherLine[uint8, I](q, step)
+	case 4:
+		gatherLine[uint32, I](q, step)
+	case 8:
+		gatherLine[uint64, I](q, step)
+	default:
+		gatherLine[[2]uint64, I](q, step)
+	}
+}
+
+func gatherLine[T cell, I integer](q indexLine, step int) {
+	for i := range q.n {
+		k := int(*(*I)(unsafe.Add(q.index, i*q.a.step[2])))
+		*(*T)(unsafe.Add(q.to, i*q.a.step[0])) = *(*T)(unsafe.Add(q.from, i*q.a.step[1]+k*step))
+	}
+}
+
+func scatterBySize[I integer](q indexLine, step, size int) {
+	switch size {
+	case 1:
+		scatterLine[uint8, I](q, step)
+	case 4:
+		scatterLine[uint32, I](q, step)
+	case 8:
+		scatterLine[uint64, I](q, step)
+	default:
+		scatterLine[[2]uint64, I](q, step)
+	}
+}
+
+func scatterLine[T cell, I integer](q indexLine, step int) {
+	for i := range q.n {
+		k := int(*(*I)(unsafe.Add(q.index, i*q.a.step[2])))
+		*(*T)(unsafe.Add(q.to, i*q.a.step[0]+k*step)) = *(*T)(unsafe.Add(q.from, i*q.a.step[1]))
+	}
+}
+
+func addByType[I integer](q indexLine, step int, d engine.DType) bool {
+	switch d {
+	case engine.Int32:
+		addLine[int32, I](q, step)
+	case engine.Int64:
+		addLine[int64, I](q, step)
+	case engine.Float32:
+		addLine[float32, I](q, step)
+	case engine.Float64:
+		addLine[float64, I](q, step)
+	case engine.Complex64:
+		addLine[complex64, I](q, step)
+	case engine.Complex128:
+		addLine[complex128, I](q, step)
+	default:
+		return false
+	}
+	return true
+}
+
+func addLine[T numeric, I integer](q indexLine, step int) {
+	for i := range q.n {
+		k := int(*(*I)(unsafe.Add(q.index, i*q.a.step[2])))
+		*(*T)(unsafe.Add(q.to, i*q.a.step[0]+k*step)) += *(*T)(unsafe.Add(q.from, i*q.a.step[1]))
 	}
 }
 

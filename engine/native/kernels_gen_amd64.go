@@ -29,6 +29,30 @@ func mulRowF64(dst, x, y unsafe.Pointer, n int)
 func mulRowC128(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
+func subRowF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func subRowF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func divRowF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func divRowF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func maxRowF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func maxRowF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func minRowF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func minRowF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
 func scaleRowF32(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
@@ -36,6 +60,126 @@ func scaleRowF64(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
 func scaleRowC128(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func sumBlocksF32(sums, x unsafe.Pointer, n int)
+
+//go:noescape
+func sumBlocksF64(sums, x unsafe.Pointer, n int)
+
+//go:noescape
+func sumBlocksC64(sums, x unsafe.Pointer, n int)
+
+//go:noescape
+func sumBlocksC128(sums, x unsafe.Pointer, n int)
+
+//go:noescape
+func expF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func expm1F64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func tanhF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func logF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func log1pF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func sinF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func cosF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func sqrtF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func rsqrtF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func expF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func expm1F32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func tanhF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func logF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func log1pF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func sinF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func cosF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func sqrtF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func rsqrtF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func expF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func expm1F64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func tanhF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func logF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func log1pF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func sinF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func cosF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func sqrtF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func rsqrtF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func expF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func expm1F32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func tanhF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func logF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func log1pF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func sinF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func cosF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func sqrtF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+
+//go:noescape
+func rsqrtF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
 
 //go:noescape
 func gemmF32AVX2R4V3(t *tile)

@@ -252,6 +252,190 @@ loop:
 	VZEROUPPER
 	RET
 
+// func subRowF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX
+TEXT ·subRowF32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VSUBPS  Y1, Y0, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func subRowF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX
+TEXT ·subRowF64(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VSUBPD  Y1, Y0, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func divRowF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX
+TEXT ·divRowF32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VDIVPS  Y1, Y0, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func divRowF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX
+TEXT ·divRowF64(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VDIVPD  Y1, Y0, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func maxRowF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX
+TEXT ·maxRowF32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VMAXPS  Y1, Y0, Y3
+	VMAXPS  Y0, Y1, Y4
+	VCMPPS  $0x03, Y1, Y0, Y5
+	VANDPS  Y4, Y3, Y2
+	VORPS   Y5, Y2, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func maxRowF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX
+TEXT ·maxRowF64(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VMAXPD  Y1, Y0, Y3
+	VMAXPD  Y0, Y1, Y4
+	VCMPPD  $0x03, Y1, Y0, Y5
+	VANDPD  Y4, Y3, Y2
+	VORPD   Y5, Y2, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func minRowF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX
+TEXT ·minRowF32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VMINPS  Y1, Y0, Y3
+	VMINPS  Y0, Y1, Y4
+	VCMPPS  $0x03, Y1, Y0, Y5
+	VORPS   Y4, Y3, Y2
+	VORPS   Y5, Y2, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func minRowF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX
+TEXT ·minRowF64(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VMINPD  Y1, Y0, Y3
+	VMINPD  Y0, Y1, Y4
+	VCMPPD  $0x03, Y1, Y0, Y5
+	VORPD   Y4, Y3, Y2
+	VORPD   Y5, Y2, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func scaleRowF32(dst uintptr, x uintptr, y uintptr, n int)
 // Requires: AVX
 TEXT ·scaleRowF32(SB), NOSPLIT, $0-32
@@ -315,6 +499,5178 @@ loop:
 	JNZ       loop
 	VZEROUPPER
 	RET
+
+// func sumBlocksF32(sums uintptr, x uintptr, n int)
+// Requires: AVX
+TEXT ·sumBlocksF32(SB), NOSPLIT, $0-24
+	MOVQ sums+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+
+loop:
+	VXORPD       Y0, Y0, Y0
+	VADDPS       (SI), Y0, Y0
+	VADDPS       32(SI), Y0, Y0
+	VADDPS       64(SI), Y0, Y0
+	VADDPS       96(SI), Y0, Y0
+	VADDPS       128(SI), Y0, Y0
+	VADDPS       160(SI), Y0, Y0
+	VADDPS       192(SI), Y0, Y0
+	VADDPS       224(SI), Y0, Y0
+	VADDPS       256(SI), Y0, Y0
+	VADDPS       288(SI), Y0, Y0
+	VADDPS       320(SI), Y0, Y0
+	VADDPS       352(SI), Y0, Y0
+	VADDPS       384(SI), Y0, Y0
+	VADDPS       416(SI), Y0, Y0
+	VADDPS       448(SI), Y0, Y0
+	VADDPS       480(SI), Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSHDUP    X0, X1
+	VADDSS       X1, X0, X0
+	VMOVSS       X0, (DI)
+	ADDQ         $+512, SI
+	ADDQ         $+4, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func sumBlocksF64(sums uintptr, x uintptr, n int)
+// Requires: AVX
+TEXT ·sumBlocksF64(SB), NOSPLIT, $0-24
+	MOVQ sums+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+
+loop:
+	VXORPD       Y0, Y0, Y0
+	VXORPD       Y1, Y1, Y1
+	VADDPD       (SI), Y0, Y0
+	VADDPD       32(SI), Y1, Y1
+	VADDPD       64(SI), Y0, Y0
+	VADDPD       96(SI), Y1, Y1
+	VADDPD       128(SI), Y0, Y0
+	VADDPD       160(SI), Y1, Y1
+	VADDPD       192(SI), Y0, Y0
+	VADDPD       224(SI), Y1, Y1
+	VADDPD       256(SI), Y0, Y0
+	VADDPD       288(SI), Y1, Y1
+	VADDPD       320(SI), Y0, Y0
+	VADDPD       352(SI), Y1, Y1
+	VADDPD       384(SI), Y0, Y0
+	VADDPD       416(SI), Y1, Y1
+	VADDPD       448(SI), Y0, Y0
+	VADDPD       480(SI), Y1, Y1
+	VADDPD       512(SI), Y0, Y0
+	VADDPD       544(SI), Y1, Y1
+	VADDPD       576(SI), Y0, Y0
+	VADDPD       608(SI), Y1, Y1
+	VADDPD       640(SI), Y0, Y0
+	VADDPD       672(SI), Y1, Y1
+	VADDPD       704(SI), Y0, Y0
+	VADDPD       736(SI), Y1, Y1
+	VADDPD       768(SI), Y0, Y0
+	VADDPD       800(SI), Y1, Y1
+	VADDPD       832(SI), Y0, Y0
+	VADDPD       864(SI), Y1, Y1
+	VADDPD       896(SI), Y0, Y0
+	VADDPD       928(SI), Y1, Y1
+	VADDPD       960(SI), Y0, Y0
+	VADDPD       992(SI), Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VUNPCKHPD    X0, X0, X1
+	VADDSD       X1, X0, X0
+	VMOVSD       X0, (DI)
+	ADDQ         $+1024, SI
+	ADDQ         $+8, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func sumBlocksC64(sums uintptr, x uintptr, n int)
+// Requires: AVX
+TEXT ·sumBlocksC64(SB), NOSPLIT, $0-24
+	MOVQ sums+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+
+loop:
+	VXORPD       Y0, Y0, Y0
+	VXORPD       Y1, Y1, Y1
+	VADDPS       (SI), Y0, Y0
+	VADDPS       32(SI), Y1, Y1
+	VADDPS       64(SI), Y0, Y0
+	VADDPS       96(SI), Y1, Y1
+	VADDPS       128(SI), Y0, Y0
+	VADDPS       160(SI), Y1, Y1
+	VADDPS       192(SI), Y0, Y0
+	VADDPS       224(SI), Y1, Y1
+	VADDPS       256(SI), Y0, Y0
+	VADDPS       288(SI), Y1, Y1
+	VADDPS       320(SI), Y0, Y0
+	VADDPS       352(SI), Y1, Y1
+	VADDPS       384(SI), Y0, Y0
+	VADDPS       416(SI), Y1, Y1
+	VADDPS       448(SI), Y0, Y0
+	VADDPS       480(SI), Y1, Y1
+	VADDPS       512(SI), Y0, Y0
+	VADDPS       544(SI), Y1, Y1
+	VADDPS       576(SI), Y0, Y0
+	VADDPS       608(SI), Y1, Y1
+	VADDPS       640(SI), Y0, Y0
+	VADDPS       672(SI), Y1, Y1
+	VADDPS       704(SI), Y0, Y0
+	VADDPS       736(SI), Y1, Y1
+	VADDPS       768(SI), Y0, Y0
+	VADDPS       800(SI), Y1, Y1
+	VADDPS       832(SI), Y0, Y0
+	VADDPS       864(SI), Y1, Y1
+	VADDPS       896(SI), Y0, Y0
+	VADDPS       928(SI), Y1, Y1
+	VADDPS       960(SI), Y0, Y0
+	VADDPS       992(SI), Y1, Y1
+	VADDPS       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPS       X1, X0, X0
+	VMOVHLPS     X0, X0, X1
+	VADDPS       X1, X0, X0
+	VMOVSD       X0, (DI)
+	ADDQ         $+1024, SI
+	ADDQ         $+8, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func sumBlocksC128(sums uintptr, x uintptr, n int)
+// Requires: AVX
+TEXT ·sumBlocksC128(SB), NOSPLIT, $0-24
+	MOVQ sums+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ n+16(FP), CX
+
+loop:
+	VXORPD       Y0, Y0, Y0
+	VXORPD       Y1, Y1, Y1
+	VXORPD       Y2, Y2, Y2
+	VXORPD       Y3, Y3, Y3
+	VADDPD       (SI), Y0, Y0
+	VADDPD       32(SI), Y1, Y1
+	VADDPD       64(SI), Y2, Y2
+	VADDPD       96(SI), Y3, Y3
+	VADDPD       128(SI), Y0, Y0
+	VADDPD       160(SI), Y1, Y1
+	VADDPD       192(SI), Y2, Y2
+	VADDPD       224(SI), Y3, Y3
+	VADDPD       256(SI), Y0, Y0
+	VADDPD       288(SI), Y1, Y1
+	VADDPD       320(SI), Y2, Y2
+	VADDPD       352(SI), Y3, Y3
+	VADDPD       384(SI), Y0, Y0
+	VADDPD       416(SI), Y1, Y1
+	VADDPD       448(SI), Y2, Y2
+	VADDPD       480(SI), Y3, Y3
+	VADDPD       512(SI), Y0, Y0
+	VADDPD       544(SI), Y1, Y1
+	VADDPD       576(SI), Y2, Y2
+	VADDPD       608(SI), Y3, Y3
+	VADDPD       640(SI), Y0, Y0
+	VADDPD       672(SI), Y1, Y1
+	VADDPD       704(SI), Y2, Y2
+	VADDPD       736(SI), Y3, Y3
+	VADDPD       768(SI), Y0, Y0
+	VADDPD       800(SI), Y1, Y1
+	VADDPD       832(SI), Y2, Y2
+	VADDPD       864(SI), Y3, Y3
+	VADDPD       896(SI), Y0, Y0
+	VADDPD       928(SI), Y1, Y1
+	VADDPD       960(SI), Y2, Y2
+	VADDPD       992(SI), Y3, Y3
+	VADDPD       1024(SI), Y0, Y0
+	VADDPD       1056(SI), Y1, Y1
+	VADDPD       1088(SI), Y2, Y2
+	VADDPD       1120(SI), Y3, Y3
+	VADDPD       1152(SI), Y0, Y0
+	VADDPD       1184(SI), Y1, Y1
+	VADDPD       1216(SI), Y2, Y2
+	VADDPD       1248(SI), Y3, Y3
+	VADDPD       1280(SI), Y0, Y0
+	VADDPD       1312(SI), Y1, Y1
+	VADDPD       1344(SI), Y2, Y2
+	VADDPD       1376(SI), Y3, Y3
+	VADDPD       1408(SI), Y0, Y0
+	VADDPD       1440(SI), Y1, Y1
+	VADDPD       1472(SI), Y2, Y2
+	VADDPD       1504(SI), Y3, Y3
+	VADDPD       1536(SI), Y0, Y0
+	VADDPD       1568(SI), Y1, Y1
+	VADDPD       1600(SI), Y2, Y2
+	VADDPD       1632(SI), Y3, Y3
+	VADDPD       1664(SI), Y0, Y0
+	VADDPD       1696(SI), Y1, Y1
+	VADDPD       1728(SI), Y2, Y2
+	VADDPD       1760(SI), Y3, Y3
+	VADDPD       1792(SI), Y0, Y0
+	VADDPD       1824(SI), Y1, Y1
+	VADDPD       1856(SI), Y2, Y2
+	VADDPD       1888(SI), Y3, Y3
+	VADDPD       1920(SI), Y0, Y0
+	VADDPD       1952(SI), Y1, Y1
+	VADDPD       1984(SI), Y2, Y2
+	VADDPD       2016(SI), Y3, Y3
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y0, X1
+	VADDPD       X1, X0, X0
+	VMOVUPD      X0, (DI)
+	ADDQ         $+2048, SI
+	ADDQ         $+16, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func expF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+0(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+8(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+16(SB), Y1
+	VBROADCASTSD constants<>+24(SB), Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y1, Y0, Y2
+	VBROADCASTSD constants<>+24(SB), Y1
+	VSUBPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+32(SB), Y2
+	VBROADCASTSD constants<>+40(SB), Y3
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y3, Y1, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y2, Y1, Y0
+	VMULPD       Y0, Y0, Y2
+	VBROADCASTSD constants<>+48(SB), Y3
+	VMOVAPD      Y3, Y3
+	VBROADCASTSD constants<>+56(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+64(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+72(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+80(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+88(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+96(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+104(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+112(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+120(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+128(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y3, Y2, Y0
+	VBROADCASTSD constants<>+136(SB), Y2
+	VADDPD       Y2, Y0, Y0
+	VBROADCASTSD constants<>+128(SB), Y2
+	VBROADCASTSD constants<>+24(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VSUBPD       Y2, Y1, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VMULPD       Y2, Y0, Y0
+	VBROADCASTSD constants<>+24(SB), Y2
+	VADDPD       Y2, Y1, Y1
+	VPSLLQ       $0x34, Y1, Y1
+	VBROADCASTSD constants<>+136(SB), Y2
+	VPADDQ       Y2, Y1, Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVUPD      Y0, (AX)(BX*8)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VBROADCASTSD constants<>+0(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+8(SB), Y2
+	VMAXPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+16(SB), Y2
+	VBROADCASTSD constants<>+24(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+32(SB), Y3
+	VBROADCASTSD constants<>+40(SB), Y4
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y4, Y2, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y3, Y2, Y1
+	VMULPD       Y1, Y1, Y3
+	VBROADCASTSD constants<>+48(SB), Y4
+	VMOVAPD      Y4, Y4
+	VBROADCASTSD constants<>+56(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+64(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+72(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+80(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+88(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+96(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+104(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+112(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+120(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+128(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y3, Y1
+	VBROADCASTSD constants<>+136(SB), Y3
+	VADDPD       Y3, Y1, Y1
+	VBROADCASTSD constants<>+128(SB), Y3
+	VBROADCASTSD constants<>+24(SB), Y4
+	VMOVAPD      Y4, Y4
+	VFMADD231PD  Y3, Y2, Y4
+	VBROADCASTSD constants<>+24(SB), Y3
+	VSUBPD       Y3, Y4, Y3
+	VSUBPD       Y3, Y2, Y2
+	VPSLLQ       $0x34, Y4, Y3
+	VBROADCASTSD constants<>+136(SB), Y4
+	VPADDQ       Y4, Y3, Y3
+	VMULPD       Y3, Y1, Y1
+	VBROADCASTSD constants<>+24(SB), Y3
+	VADDPD       Y3, Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VMULPD       Y2, Y1, Y1
+	VMASKMOVPD   Y1, Y0, (AX)(BX*8)
+	ADDQ         DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func expm1F64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expm1F64AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+144(SB), Y1
+	VMINPD       Y0, Y1, Y1
+	VBROADCASTSD constants<>+152(SB), Y2
+	VMAXPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+16(SB), Y2
+	VBROADCASTSD constants<>+24(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+32(SB), Y4
+	VBROADCASTSD constants<>+40(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y5, Y2, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y4, Y2, Y1
+	VMULPD       Y1, Y1, Y2
+	VBROADCASTSD constants<>+48(SB), Y4
+	VMOVAPD      Y4, Y4
+	VBROADCASTSD constants<>+56(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+64(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+72(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+80(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+88(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+96(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+104(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+112(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+120(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+128(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y2, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+128(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VBROADCASTSD constants<>+128(SB), Y3
+	VSUBPD       Y3, Y2, Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VADDPD       Y3, Y3, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VMOVUPD      Y0, (AX)(BX*8)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VBROADCASTSD constants<>+144(SB), Y2
+	VMINPD       Y1, Y2, Y2
+	VBROADCASTSD constants<>+152(SB), Y3
+	VMAXPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+16(SB), Y3
+	VBROADCASTSD constants<>+24(SB), Y4
+	VMOVAPD      Y4, Y4
+	VFMADD231PD  Y3, Y2, Y4
+	VBROADCASTSD constants<>+24(SB), Y3
+	VSUBPD       Y3, Y4, Y3
+	VBROADCASTSD constants<>+32(SB), Y5
+	VBROADCASTSD constants<>+40(SB), Y6
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y6, Y3, Y2
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y5, Y3, Y2
+	VMULPD       Y2, Y2, Y3
+	VBROADCASTSD constants<>+48(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+56(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+104(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+112(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+120(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+128(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y5, Y3, Y2
+	VPSLLQ       $0x34, Y4, Y3
+	VBROADCASTSD constants<>+128(SB), Y4
+	VPADDQ       Y4, Y3, Y3
+	VBROADCASTSD constants<>+128(SB), Y4
+	VSUBPD       Y4, Y3, Y4
+	VMOVAPD      Y4, Y4
+	VFMADD231PD  Y2, Y3, Y4
+	VADDPD       Y4, Y4, Y2
+	VBROADCASTSD constants<>+160(SB), Y3
+	VANDPD       Y3, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VMASKMOVPD   Y1, Y0, (AX)(BX*8)
+	ADDQ         DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func tanhF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·tanhF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+176(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VADDPD       Y1, Y1, Y1
+	VBROADCASTSD constants<>+16(SB), Y2
+	VBROADCASTSD constants<>+24(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+32(SB), Y4
+	VBROADCASTSD constants<>+40(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y5, Y2, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y4, Y2, Y1
+	VMULPD       Y1, Y1, Y2
+	VBROADCASTSD constants<>+48(SB), Y4
+	VMOVAPD      Y4, Y4
+	VBROADCASTSD constants<>+56(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+64(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+72(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+80(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+88(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+96(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+104(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+112(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+120(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+128(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y2, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VSUBPD       Y3, Y2, Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VBROADCASTSD constants<>+184(SB), Y1
+	VADDPD       Y1, Y3, Y1
+	VDIVPD       Y1, Y3, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VMOVUPD      Y0, (AX)(BX*8)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+176(SB), Y3
+	VMINPD       Y2, Y3, Y2
+	VADDPD       Y2, Y2, Y2
+	VBROADCASTSD constants<>+16(SB), Y3
+	VBROADCASTSD constants<>+24(SB), Y4
+	VMOVAPD      Y4, Y4
+	VFMADD231PD  Y3, Y2, Y4
+	VBROADCASTSD constants<>+24(SB), Y3
+	VSUBPD       Y3, Y4, Y3
+	VBROADCASTSD constants<>+32(SB), Y5
+	VBROADCASTSD constants<>+40(SB), Y6
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y6, Y3, Y2
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y5, Y3, Y2
+	VMULPD       Y2, Y2, Y3
+	VBROADCASTSD constants<>+48(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+56(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+104(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+112(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+120(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+128(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y5, Y3, Y2
+	VPSLLQ       $0x34, Y4, Y3
+	VBROADCASTSD constants<>+136(SB), Y4
+	VPADDQ       Y4, Y3, Y3
+	VBROADCASTSD constants<>+136(SB), Y4
+	VSUBPD       Y4, Y3, Y4
+	VMOVAPD      Y4, Y4
+	VFMADD231PD  Y2, Y3, Y4
+	VBROADCASTSD constants<>+184(SB), Y2
+	VADDPD       Y2, Y4, Y2
+	VDIVPD       Y2, Y4, Y2
+	VBROADCASTSD constants<>+160(SB), Y3
+	VANDPD       Y3, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VMASKMOVPD   Y1, Y0, (AX)(BX*8)
+	ADDQ         DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func logF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·logF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+192(SB), Y1
+	VCMPPD       $0x19, Y1, Y0, Y1
+	VBROADCASTSD constants<>+200(SB), Y2
+	VCMPPD       $0x16, Y2, Y0, Y2
+	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+208(SB), Y1
+	VPADDQ       Y1, Y0, Y0
+	VPSRLQ       $0x34, Y0, Y1
+	VBROADCASTSD constants<>+216(SB), Y5
+	VORPD        Y5, Y1, Y1
+	VBROADCASTSD constants<>+224(SB), Y5
+	VSUBPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+232(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+240(SB), Y5
+	VPADDQ       Y5, Y0, Y0
+	VBROADCASTSD constants<>+136(SB), Y5
+	VSUBPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y0, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VDIVPD       Y5, Y6, Y5
+	VMULPD       Y5, Y0, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VMULPD       Y7, Y0, Y7
+	VMULPD       Y0, Y7, Y7
+	VBROADCASTSD constants<>+248(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+256(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+264(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+272(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+280(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+288(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+296(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y7, Y9
+	VFMADD231PD  Y8, Y6, Y9
+	VBROADCASTSD constants<>+304(SB), Y6
+	VMULPD       Y6, Y1, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y9, Y5, Y6
+	VSUBPD       Y6, Y7, Y5
+	VSUBPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y5, Y1, Y0
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDNPS      Y3, Y2, Y3
+	VMOVMSKPD    Y2, SI
+	TESTQ        SI, SI
+	JZ           fullEven
+	VMASKMOVPD   Y0, Y3, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         SI, odd+32(FP)
+	RET
+
+fullEven:
+	VMOVUPD Y0, (AX)(BX*8)
+	ADDQ    $+4, BX
+	SUBQ    $+4, DX
+	JMP     loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VBROADCASTSD constants<>+192(SB), Y2
+	VCMPPD       $0x19, Y2, Y1, Y2
+	VBROADCASTSD constants<>+200(SB), Y3
+	VCMPPD       $0x16, Y3, Y1, Y3
+	VORPD        Y2, Y3, Y3
+	VBROADCASTSD constants<>+208(SB), Y2
+	VPADDQ       Y2, Y1, Y1
+	VPSRLQ       $0x34, Y1, Y2
+	VBROADCASTSD constants<>+216(SB), Y5
+	VORPD        Y5, Y2, Y2
+	VBROADCASTSD constants<>+224(SB), Y5
+	VSUBPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+232(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+240(SB), Y5
+	VPADDQ       Y5, Y1, Y1
+	VBROADCASTSD constants<>+136(SB), Y5
+	VSUBPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y1, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VDIVPD       Y5, Y6, Y5
+	VMULPD       Y5, Y1, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VMULPD       Y7, Y1, Y7
+	VMULPD       Y1, Y7, Y7
+	VBROADCASTSD constants<>+248(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+256(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+264(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+272(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+280(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+288(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+296(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y7, Y9
+	VFMADD231PD  Y8, Y6, Y9
+	VBROADCASTSD constants<>+304(SB), Y6
+	VMULPD       Y6, Y2, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y9, Y5, Y6
+	VSUBPD       Y6, Y7, Y5
+	VSUBPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y5, Y2, Y1
+	VCMPPS       $0x0f, Y4, Y4, Y4
+	VANDPS       Y0, Y3, Y3
+	VANDNPS      Y0, Y3, Y4
+	VMOVMSKPD    Y3, CX
+	TESTQ        CX, CX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y4, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         CX, odd+32(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+	ADDQ       DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func log1pF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·log1pF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+320(SB), Y1
+	VCMPPD       $0x19, Y1, Y0, Y1
+	VBROADCASTSD constants<>+328(SB), Y2
+	VCMPPD       $0x16, Y2, Y0, Y2
+	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+136(SB), Y1
+	VADDPD       Y1, Y0, Y5
+	VSUBPD       Y0, Y5, Y6
+	VSUBPD       Y6, Y5, Y7
+	VSUBPD       Y7, Y0, Y7
+	VSUBPD       Y6, Y1, Y1
+	VADDPD       Y1, Y7, Y1
+	VBROADCASTSD constants<>+208(SB), Y6
+	VPADDQ       Y6, Y5, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+216(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+240(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+136(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+136(SB), Y8
+	VDIVPD       Y5, Y8, Y5
+	VMULPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+136(SB), Y8
+	VDIVPD       Y5, Y8, Y5
+	VMULPD       Y5, Y6, Y5
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VBROADCASTSD constants<>+248(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+256(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+264(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+272(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+280(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+288(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+304(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y1, Y8, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y11, Y5, Y1
+	VSUBPD       Y1, Y9, Y1
+	VSUBPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y5, Y7, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDNPS      Y3, Y2, Y3
+	VMOVMSKPD    Y2, SI
+	TESTQ        SI, SI
+	JZ           fullEven
+	VMASKMOVPD   Y0, Y3, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         SI, odd+32(FP)
+	RET
+
+fullEven:
+	VMOVUPD Y0, (AX)(BX*8)
+	ADDQ    $+4, BX
+	SUBQ    $+4, DX
+	JMP     loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VBROADCASTSD constants<>+320(SB), Y2
+	VCMPPD       $0x19, Y2, Y1, Y2
+	VBROADCASTSD constants<>+328(SB), Y3
+	VCMPPD       $0x16, Y3, Y1, Y3
+	VORPD        Y2, Y3, Y3
+	VBROADCASTSD constants<>+136(SB), Y2
+	VADDPD       Y2, Y1, Y5
+	VSUBPD       Y1, Y5, Y6
+	VSUBPD       Y6, Y5, Y7
+	VSUBPD       Y7, Y1, Y7
+	VSUBPD       Y6, Y2, Y2
+	VADDPD       Y2, Y7, Y2
+	VBROADCASTSD constants<>+208(SB), Y6
+	VPADDQ       Y6, Y5, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+216(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+240(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+136(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+136(SB), Y8
+	VDIVPD       Y5, Y8, Y5
+	VMULPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+136(SB), Y8
+	VDIVPD       Y5, Y8, Y5
+	VMULPD       Y5, Y6, Y5
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VBROADCASTSD constants<>+248(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+256(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+264(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+272(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+280(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+288(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+304(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y2, Y8, Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y11, Y5, Y2
+	VSUBPD       Y2, Y9, Y2
+	VSUBPD       Y2, Y6, Y2
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y5, Y7, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VCMPPS       $0x0f, Y4, Y4, Y4
+	VANDPS       Y0, Y3, Y3
+	VANDNPS      Y0, Y3, Y4
+	VMOVMSKPD    Y3, CX
+	TESTQ        CX, CX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y4, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         CX, odd+32(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+	ADDQ       DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func sinF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sinF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+24(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y0, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+392(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+400(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+408(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+416(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+424(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VBROADCASTSD constants<>+432(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+448(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+456(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+464(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+472(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+480(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y4
+	VPSLLQ       $0x3e, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+488(SB), Y5
+	VCMPPD       $0x00, Y5, Y0, Y5
+	VBLENDVPD    Y5, Y0, Y4, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y1, Y2
+	VMOVMSKPD    Y1, SI
+	TESTQ        SI, SI
+	JZ           fullEven
+	VMASKMOVPD   Y0, Y2, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         SI, odd+32(FP)
+	RET
+
+fullEven:
+	VMOVUPD Y0, (AX)(BX*8)
+	ADDQ    $+4, BX
+	SUBQ    $+4, DX
+	JMP     loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y2
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y1, Y5
+	VBROADCASTSD constants<>+24(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y1, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+392(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+400(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+408(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+416(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+424(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VBROADCASTSD constants<>+432(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+448(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+456(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+464(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+472(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+480(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y4
+	VPSLLQ       $0x3e, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+488(SB), Y5
+	VCMPPD       $0x00, Y5, Y1, Y5
+	VBLENDVPD    Y5, Y1, Y4, Y1
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y2, Y2
+	VANDNPS      Y0, Y2, Y3
+	VMOVMSKPD    Y2, CX
+	TESTQ        CX, CX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y3, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         CX, odd+32(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+	ADDQ       DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func cosF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·cosF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+24(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y8, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y4, Y0
+	VMULPD       Y0, Y0, Y4
+	VMULPD       Y4, Y0, Y6
+	VBROADCASTSD constants<>+376(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+384(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+392(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+400(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+408(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+416(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+424(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y7, Y6, Y0
+	VMULPD       Y4, Y4, Y6
+	VBROADCASTSD constants<>+432(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+440(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+448(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+456(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+464(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+472(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+480(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+128(SB), Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMOVAPD      Y9, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y4
+	VFMADD231PD  Y7, Y6, Y4
+	VBROADCASTSD constants<>+496(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y0, Y0
+	VPSLLQ       $0x3e, Y5, Y4
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y4, Y4
+	VXORPD       Y4, Y0, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y1, Y2
+	VMOVMSKPD    Y1, SI
+	TESTQ        SI, SI
+	JZ           fullEven
+	VMASKMOVPD   Y0, Y2, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         SI, odd+32(FP)
+	RET
+
+fullEven:
+	VMOVUPD Y0, (AX)(BX*8)
+	ADDQ    $+4, BX
+	SUBQ    $+4, DX
+	JMP     loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y2
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y1, Y5
+	VBROADCASTSD constants<>+24(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y8, Y4, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y4, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y6, Y4, Y1
+	VMULPD       Y1, Y1, Y4
+	VMULPD       Y4, Y1, Y6
+	VBROADCASTSD constants<>+376(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+384(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+392(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+400(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+408(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+416(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+424(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y6, Y1
+	VMULPD       Y4, Y4, Y6
+	VBROADCASTSD constants<>+432(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+440(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+448(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+456(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+464(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+472(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+480(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+128(SB), Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMOVAPD      Y9, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y4
+	VFMADD231PD  Y7, Y6, Y4
+	VBROADCASTSD constants<>+496(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y1, Y1
+	VPSLLQ       $0x3e, Y5, Y4
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y4, Y4
+	VXORPD       Y4, Y1, Y1
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y2, Y2
+	VANDNPS      Y0, Y2, Y3
+	VMOVMSKPD    Y2, CX
+	TESTQ        CX, CX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y3, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         CX, odd+32(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+	ADDQ       DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func sqrtF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX
+TEXT ·sqrtF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ    DX, $+4
+	JL      tail
+	VMOVUPD (CX)(BX*8), Y0
+	VSQRTPD Y0, Y0
+	VMOVUPD Y0, (AX)(BX*8)
+	ADDQ    $+4, BX
+	SUBQ    $+4, DX
+	JMP     loop
+
+tail:
+	TESTQ      DX, DX
+	JZ         done
+	LEAQ       masks8<>+0(SB), SI
+	MOVQ       $+4, DI
+	SUBQ       DX, DI
+	VMOVUPS    (SI)(DI*8), Y0
+	VMASKMOVPD (CX)(BX*8), Y0, Y1
+	VSQRTPD    Y1, Y1
+	VMASKMOVPD Y1, Y0, (AX)(BX*8)
+	ADDQ       DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func rsqrtF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX
+TEXT ·rsqrtF64AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VMOVUPD      (CX)(BX*8), Y0
+	VSQRTPD      Y0, Y0
+	VBROADCASTSD constants<>+136(SB), Y1
+	VDIVPD       Y0, Y1, Y0
+	VMOVUPD      Y0, (AX)(BX*8)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VSQRTPD      Y1, Y1
+	VBROADCASTSD constants<>+136(SB), Y2
+	VDIVPD       Y1, Y2, Y1
+	VMASKMOVPD   Y1, Y0, (AX)(BX*8)
+	ADDQ         DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func expF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+0(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+8(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+16(SB), Y1
+	VBROADCASTSD constants<>+24(SB), Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y1, Y0, Y2
+	VBROADCASTSD constants<>+24(SB), Y1
+	VSUBPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+32(SB), Y2
+	VBROADCASTSD constants<>+40(SB), Y3
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y3, Y1, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y2, Y1, Y0
+	VMULPD       Y0, Y0, Y2
+	VBROADCASTSD constants<>+48(SB), Y3
+	VMOVAPD      Y3, Y3
+	VBROADCASTSD constants<>+56(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+64(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+72(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+80(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+88(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+96(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+104(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+112(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+120(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VBROADCASTSD constants<>+128(SB), Y4
+	VFMADD213PD  Y4, Y0, Y3
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y3, Y2, Y0
+	VBROADCASTSD constants<>+136(SB), Y2
+	VADDPD       Y2, Y0, Y0
+	VBROADCASTSD constants<>+128(SB), Y2
+	VBROADCASTSD constants<>+24(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VSUBPD       Y2, Y1, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VMULPD       Y2, Y0, Y0
+	VBROADCASTSD constants<>+24(SB), Y2
+	VADDPD       Y2, Y1, Y1
+	VPSLLQ       $0x34, Y1, Y1
+	VBROADCASTSD constants<>+136(SB), Y2
+	VPADDQ       Y2, Y1, Y1
+	VMULPD       Y1, Y0, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      X0, (AX)(BX*4)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+0(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+8(SB), Y2
+	VMAXPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+16(SB), Y2
+	VBROADCASTSD constants<>+24(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+32(SB), Y3
+	VBROADCASTSD constants<>+40(SB), Y4
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y4, Y2, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y3, Y2, Y1
+	VMULPD       Y1, Y1, Y3
+	VBROADCASTSD constants<>+48(SB), Y4
+	VMOVAPD      Y4, Y4
+	VBROADCASTSD constants<>+56(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+64(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+72(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+80(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+88(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+96(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+104(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+112(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+120(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+128(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y3, Y1
+	VBROADCASTSD constants<>+136(SB), Y3
+	VADDPD       Y3, Y1, Y1
+	VBROADCASTSD constants<>+128(SB), Y3
+	VBROADCASTSD constants<>+24(SB), Y4
+	VMOVAPD      Y4, Y4
+	VFMADD231PD  Y3, Y2, Y4
+	VBROADCASTSD constants<>+24(SB), Y3
+	VSUBPD       Y3, Y4, Y3
+	VSUBPD       Y3, Y2, Y2
+	VPSLLQ       $0x34, Y4, Y3
+	VBROADCASTSD constants<>+136(SB), Y4
+	VPADDQ       Y4, Y3, Y3
+	VMULPD       Y3, Y1, Y1
+	VBROADCASTSD constants<>+24(SB), Y3
+	VADDPD       Y3, Y2, Y2
+	VPSLLQ       $0x34, Y2, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VMULPD       Y2, Y1, Y1
+	VCVTPD2PSY   Y1, X1
+	VMASKMOVPS   X1, X0, (AX)(BX*4)
+	ADDQ         DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func expm1F32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·expm1F32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+144(SB), Y1
+	VMINPD       Y0, Y1, Y1
+	VBROADCASTSD constants<>+152(SB), Y2
+	VMAXPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+16(SB), Y2
+	VBROADCASTSD constants<>+24(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+32(SB), Y4
+	VBROADCASTSD constants<>+40(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y5, Y2, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y4, Y2, Y1
+	VMULPD       Y1, Y1, Y2
+	VBROADCASTSD constants<>+48(SB), Y4
+	VMOVAPD      Y4, Y4
+	VBROADCASTSD constants<>+56(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+64(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+72(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+80(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+88(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+96(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+104(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+112(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+120(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+128(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y2, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+128(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VBROADCASTSD constants<>+128(SB), Y3
+	VSUBPD       Y3, Y2, Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VADDPD       Y3, Y3, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      X0, (AX)(BX*4)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+144(SB), Y2
+	VMINPD       Y1, Y2, Y2
+	VBROADCASTSD constants<>+152(SB), Y3
+	VMAXPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+16(SB), Y3
+	VBROADCASTSD constants<>+24(SB), Y4
+	VMOVAPD      Y4, Y4
+	VFMADD231PD  Y3, Y2, Y4
+	VBROADCASTSD constants<>+24(SB), Y3
+	VSUBPD       Y3, Y4, Y3
+	VBROADCASTSD constants<>+32(SB), Y5
+	VBROADCASTSD constants<>+40(SB), Y6
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y6, Y3, Y2
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y5, Y3, Y2
+	VMULPD       Y2, Y2, Y3
+	VBROADCASTSD constants<>+48(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+56(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+104(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+112(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+120(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+128(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y5, Y3, Y2
+	VPSLLQ       $0x34, Y4, Y3
+	VBROADCASTSD constants<>+128(SB), Y4
+	VPADDQ       Y4, Y3, Y3
+	VBROADCASTSD constants<>+128(SB), Y4
+	VSUBPD       Y4, Y3, Y4
+	VMOVAPD      Y4, Y4
+	VFMADD231PD  Y2, Y3, Y4
+	VADDPD       Y4, Y4, Y2
+	VBROADCASTSD constants<>+160(SB), Y3
+	VANDPD       Y3, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VCVTPD2PSY   Y1, X1
+	VMASKMOVPS   X1, X0, (AX)(BX*4)
+	ADDQ         DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func tanhF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·tanhF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+176(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VADDPD       Y1, Y1, Y1
+	VBROADCASTSD constants<>+16(SB), Y2
+	VBROADCASTSD constants<>+24(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+32(SB), Y4
+	VBROADCASTSD constants<>+40(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y5, Y2, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y4, Y2, Y1
+	VMULPD       Y1, Y1, Y2
+	VBROADCASTSD constants<>+48(SB), Y4
+	VMOVAPD      Y4, Y4
+	VBROADCASTSD constants<>+56(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+64(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+72(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+80(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+88(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+96(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+104(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+112(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+120(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VBROADCASTSD constants<>+128(SB), Y5
+	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y2, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VSUBPD       Y3, Y2, Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VBROADCASTSD constants<>+184(SB), Y1
+	VADDPD       Y1, Y3, Y1
+	VDIVPD       Y1, Y3, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      X0, (AX)(BX*4)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+176(SB), Y3
+	VMINPD       Y2, Y3, Y2
+	VADDPD       Y2, Y2, Y2
+	VBROADCASTSD constants<>+16(SB), Y3
+	VBROADCASTSD constants<>+24(SB), Y4
+	VMOVAPD      Y4, Y4
+	VFMADD231PD  Y3, Y2, Y4
+	VBROADCASTSD constants<>+24(SB), Y3
+	VSUBPD       Y3, Y4, Y3
+	VBROADCASTSD constants<>+32(SB), Y5
+	VBROADCASTSD constants<>+40(SB), Y6
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y6, Y3, Y2
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y5, Y3, Y2
+	VMULPD       Y2, Y2, Y3
+	VBROADCASTSD constants<>+48(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+56(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+104(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+112(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+120(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VBROADCASTSD constants<>+128(SB), Y6
+	VFMADD213PD  Y6, Y2, Y5
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y5, Y3, Y2
+	VPSLLQ       $0x34, Y4, Y3
+	VBROADCASTSD constants<>+136(SB), Y4
+	VPADDQ       Y4, Y3, Y3
+	VBROADCASTSD constants<>+136(SB), Y4
+	VSUBPD       Y4, Y3, Y4
+	VMOVAPD      Y4, Y4
+	VFMADD231PD  Y2, Y3, Y4
+	VBROADCASTSD constants<>+184(SB), Y2
+	VADDPD       Y2, Y4, Y2
+	VDIVPD       Y2, Y4, Y2
+	VBROADCASTSD constants<>+160(SB), Y3
+	VANDPD       Y3, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VCVTPD2PSY   Y1, X1
+	VMASKMOVPS   X1, X0, (AX)(BX*4)
+	ADDQ         DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func logF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·logF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+192(SB), Y1
+	VCMPPD       $0x19, Y1, Y0, Y1
+	VBROADCASTSD constants<>+200(SB), Y2
+	VCMPPD       $0x16, Y2, Y0, Y2
+	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+208(SB), Y1
+	VPADDQ       Y1, Y0, Y0
+	VPSRLQ       $0x34, Y0, Y1
+	VBROADCASTSD constants<>+216(SB), Y5
+	VORPD        Y5, Y1, Y1
+	VBROADCASTSD constants<>+224(SB), Y5
+	VSUBPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+232(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+240(SB), Y5
+	VPADDQ       Y5, Y0, Y0
+	VBROADCASTSD constants<>+136(SB), Y5
+	VSUBPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y0, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VDIVPD       Y5, Y6, Y5
+	VMULPD       Y5, Y0, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VMULPD       Y7, Y0, Y7
+	VMULPD       Y0, Y7, Y7
+	VBROADCASTSD constants<>+248(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+256(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+264(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+272(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+280(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+288(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+296(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y7, Y9
+	VFMADD231PD  Y8, Y6, Y9
+	VBROADCASTSD constants<>+304(SB), Y6
+	VMULPD       Y6, Y1, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y9, Y5, Y6
+	VSUBPD       Y6, Y7, Y5
+	VSUBPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y5, Y1, Y0
+	VEXTRACTF128 $0x01, Y2, X1
+	VSHUFPS      $0x88, X1, X2, X1
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDNPS      X3, X1, X3
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           fullEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         SI, odd+32(FP)
+	RET
+
+fullEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(BX*4)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+192(SB), Y2
+	VCMPPD       $0x19, Y2, Y1, Y2
+	VBROADCASTSD constants<>+200(SB), Y3
+	VCMPPD       $0x16, Y3, Y1, Y3
+	VORPD        Y2, Y3, Y3
+	VBROADCASTSD constants<>+208(SB), Y2
+	VPADDQ       Y2, Y1, Y1
+	VPSRLQ       $0x34, Y1, Y2
+	VBROADCASTSD constants<>+216(SB), Y5
+	VORPD        Y5, Y2, Y2
+	VBROADCASTSD constants<>+224(SB), Y5
+	VSUBPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+232(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+240(SB), Y5
+	VPADDQ       Y5, Y1, Y1
+	VBROADCASTSD constants<>+136(SB), Y5
+	VSUBPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y1, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VDIVPD       Y5, Y6, Y5
+	VMULPD       Y5, Y1, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VMULPD       Y7, Y1, Y7
+	VMULPD       Y1, Y7, Y7
+	VBROADCASTSD constants<>+248(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+256(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+264(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+272(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+280(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+288(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+296(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y7, Y9
+	VFMADD231PD  Y8, Y6, Y9
+	VBROADCASTSD constants<>+304(SB), Y6
+	VMULPD       Y6, Y2, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y9, Y5, Y6
+	VSUBPD       Y6, Y7, Y5
+	VSUBPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y5, Y2, Y1
+	VEXTRACTF128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VCMPPS       $0x0f, X4, X4, X4
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X4
+	VMOVMSKPS    X2, CX
+	TESTQ        CX, CX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X4, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         CX, odd+32(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(BX*4)
+	ADDQ       DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func log1pF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·log1pF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+320(SB), Y1
+	VCMPPD       $0x19, Y1, Y0, Y1
+	VBROADCASTSD constants<>+328(SB), Y2
+	VCMPPD       $0x16, Y2, Y0, Y2
+	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+136(SB), Y1
+	VADDPD       Y1, Y0, Y5
+	VSUBPD       Y0, Y5, Y6
+	VSUBPD       Y6, Y5, Y7
+	VSUBPD       Y7, Y0, Y7
+	VSUBPD       Y6, Y1, Y1
+	VADDPD       Y1, Y7, Y1
+	VBROADCASTSD constants<>+208(SB), Y6
+	VPADDQ       Y6, Y5, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+216(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+240(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+136(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+136(SB), Y8
+	VDIVPD       Y5, Y8, Y5
+	VMULPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+136(SB), Y8
+	VDIVPD       Y5, Y8, Y5
+	VMULPD       Y5, Y6, Y5
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VBROADCASTSD constants<>+248(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+256(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+264(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+272(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+280(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+288(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+304(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y1, Y8, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y11, Y5, Y1
+	VSUBPD       Y1, Y9, Y1
+	VSUBPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y5, Y7, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y2, X1
+	VSHUFPS      $0x88, X1, X2, X1
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDNPS      X3, X1, X3
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           fullEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         SI, odd+32(FP)
+	RET
+
+fullEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(BX*4)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+320(SB), Y2
+	VCMPPD       $0x19, Y2, Y1, Y2
+	VBROADCASTSD constants<>+328(SB), Y3
+	VCMPPD       $0x16, Y3, Y1, Y3
+	VORPD        Y2, Y3, Y3
+	VBROADCASTSD constants<>+136(SB), Y2
+	VADDPD       Y2, Y1, Y5
+	VSUBPD       Y1, Y5, Y6
+	VSUBPD       Y6, Y5, Y7
+	VSUBPD       Y7, Y1, Y7
+	VSUBPD       Y6, Y2, Y2
+	VADDPD       Y2, Y7, Y2
+	VBROADCASTSD constants<>+208(SB), Y6
+	VPADDQ       Y6, Y5, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+216(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+240(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+136(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+136(SB), Y8
+	VDIVPD       Y5, Y8, Y5
+	VMULPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+136(SB), Y8
+	VDIVPD       Y5, Y8, Y5
+	VMULPD       Y5, Y6, Y5
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VBROADCASTSD constants<>+248(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+256(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+264(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+272(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+280(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+288(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+304(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y2, Y8, Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y11, Y5, Y2
+	VSUBPD       Y2, Y9, Y2
+	VSUBPD       Y2, Y6, Y2
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y5, Y7, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y3, X2
+	VSHUFPS      $0x88, X2, X3, X2
+	VCMPPS       $0x0f, X4, X4, X4
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X4
+	VMOVMSKPS    X2, CX
+	TESTQ        CX, CX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X4, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         CX, odd+32(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(BX*4)
+	ADDQ       DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func sinF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·sinF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+24(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y0, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+392(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+400(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+408(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+416(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+424(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VBROADCASTSD constants<>+432(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+448(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+456(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+464(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+472(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+480(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y4
+	VPSLLQ       $0x3e, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+488(SB), Y5
+	VCMPPD       $0x00, Y5, Y0, Y5
+	VBLENDVPD    Y5, Y0, Y4, Y0
+	VEXTRACTF128 $0x01, Y1, X4
+	VSHUFPS      $0x88, X4, X1, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           fullEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         SI, odd+32(FP)
+	RET
+
+fullEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(BX*4)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y2
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y1, Y5
+	VBROADCASTSD constants<>+24(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y1, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+392(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+400(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+408(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+416(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+424(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VBROADCASTSD constants<>+432(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+448(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+456(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+464(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+472(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+480(SB), Y9
+	VFMADD213PD  Y9, Y4, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y4
+	VPSLLQ       $0x3e, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+488(SB), Y5
+	VCMPPD       $0x00, Y5, Y1, Y5
+	VBLENDVPD    Y5, Y1, Y4, Y1
+	VEXTRACTF128 $0x01, Y2, X4
+	VSHUFPS      $0x88, X4, X2, X2
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, CX
+	TESTQ        CX, CX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         CX, odd+32(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(BX*4)
+	ADDQ       DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func cosF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX2, FMA3
+TEXT ·cosF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+24(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y8, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y4, Y0
+	VMULPD       Y0, Y0, Y4
+	VMULPD       Y4, Y0, Y6
+	VBROADCASTSD constants<>+376(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+384(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+392(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+400(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+408(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+416(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+424(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y7, Y6, Y0
+	VMULPD       Y4, Y4, Y6
+	VBROADCASTSD constants<>+432(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+440(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+448(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+456(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+464(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+472(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+480(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+128(SB), Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMOVAPD      Y9, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y4
+	VFMADD231PD  Y7, Y6, Y4
+	VBROADCASTSD constants<>+496(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y0, Y0
+	VPSLLQ       $0x3e, Y5, Y4
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y4, Y4
+	VXORPD       Y4, Y0, Y0
+	VEXTRACTF128 $0x01, Y1, X4
+	VSHUFPS      $0x88, X4, X1, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           fullEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         SI, odd+32(FP)
+	RET
+
+fullEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(BX*4)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y2
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y1, Y5
+	VBROADCASTSD constants<>+24(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y8, Y4, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y4, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y6, Y4, Y1
+	VMULPD       Y1, Y1, Y4
+	VMULPD       Y4, Y1, Y6
+	VBROADCASTSD constants<>+376(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+384(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+392(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+400(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+408(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+416(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+424(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y6, Y1
+	VMULPD       Y4, Y4, Y6
+	VBROADCASTSD constants<>+432(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+440(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+448(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+456(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+464(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+472(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+480(SB), Y8
+	VFMADD213PD  Y8, Y4, Y7
+	VBROADCASTSD constants<>+128(SB), Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMOVAPD      Y9, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y4
+	VFMADD231PD  Y7, Y6, Y4
+	VBROADCASTSD constants<>+496(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y1, Y1
+	VPSLLQ       $0x3e, Y5, Y4
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y4, Y4
+	VXORPD       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y2, X4
+	VSHUFPS      $0x88, X4, X2, X2
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, CX
+	TESTQ        CX, CX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+24(FP)
+	MOVQ         CX, odd+32(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(BX*4)
+	ADDQ       DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func sqrtF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX
+TEXT ·sqrtF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ       DX, $+4
+	JL         tail
+	VCVTPS2PD  (CX)(BX*4), Y0
+	VSQRTPD    Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(BX*4)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        loop
+
+tail:
+	TESTQ      DX, DX
+	JZ         done
+	LEAQ       masks4<>+0(SB), SI
+	MOVQ       $+4, DI
+	SUBQ       DX, DI
+	VMOVUPS    (SI)(DI*4), X0
+	VMASKMOVPS (CX)(BX*4), X0, X1
+	VCVTPS2PD  X1, Y1
+	VSQRTPD    Y1, Y1
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(BX*4)
+	ADDQ       DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func rsqrtF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX
+TEXT ·rsqrtF32AVX2(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+4
+	JL           tail
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VSQRTPD      Y0, Y0
+	VBROADCASTSD constants<>+136(SB), Y1
+	VDIVPD       Y0, Y1, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVUPS      X0, (AX)(BX*4)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         DX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VSQRTPD      Y1, Y1
+	VBROADCASTSD constants<>+136(SB), Y2
+	VDIVPD       Y1, Y2, Y1
+	VCVTPD2PSY   Y1, X1
+	VMASKMOVPS   X1, X0, (AX)(BX*4)
+	ADDQ         DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func expF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·expF64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+16(SB), Z0
+	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+40(SB), Z2
+	VBROADCASTSD constants<>+32(SB), Z3
+	VBROADCASTSD constants<>+136(SB), Z4
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VMOVUPD          (CX)(BX*8), Z5
+	VBROADCASTSD     constants<>+0(SB), Z6
+	VMINPD           Z5, Z6, Z5
+	VBROADCASTSD     constants<>+8(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z6
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z6, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z6, Z5
+	VMULPD           Z5, Z5, Z7
+	VBROADCASTSD     constants<>+48(SB), Z8
+	VMOVAPD          Z8, Z8
+	VFMADD213PD.BCST constants<>+56(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+64(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+72(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+80(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+88(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+96(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+104(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+112(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+120(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+128(SB), Z5, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VADDPD           Z4, Z5, Z5
+	VSCALEFPD        Z6, Z5, Z5
+	VMOVUPD          Z5, (AX)(BX*8)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (CX)(BX*8), K1, Z5
+	VBROADCASTSD     constants<>+0(SB), Z6
+	VMINPD           Z5, Z6, Z5
+	VBROADCASTSD     constants<>+8(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z0
+	VMOVAPD          Z5, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+48(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+56(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+96(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+104(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+112(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+120(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+128(SB), Z1, Z3
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z3, Z2, Z1
+	VADDPD           Z4, Z1, Z1
+	VSCALEFPD        Z0, Z1, Z0
+	VMOVUPD          Z0, K1, (AX)(BX*8)
+	ADDQ             DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func expm1F64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·expm1F64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+16(SB), Z0
+	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+40(SB), Z2
+	VBROADCASTSD constants<>+32(SB), Z3
+	VBROADCASTSD constants<>+136(SB), Z4
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VMOVUPD          (CX)(BX*8), Z4
+	VBROADCASTSD     constants<>+144(SB), Z5
+	VMINPD           Z4, Z5, Z5
+	VBROADCASTSD     constants<>+152(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z7
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z7, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z7, Z5
+	VMULPD           Z5, Z5, Z7
+	VBROADCASTSD     constants<>+48(SB), Z8
+	VMOVAPD          Z8, Z8
+	VFMADD213PD.BCST constants<>+56(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+64(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+72(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+80(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+88(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+96(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+104(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+112(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+120(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+128(SB), Z5, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VPSLLQ           $0x34, Z6, Z6
+	VBROADCASTSD     constants<>+128(SB), Z7
+	VPADDQ           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+128(SB), Z7
+	VSUBPD           Z7, Z6, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z5, Z6, Z7
+	VADDPD           Z7, Z7, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+168(SB), Z6
+	VANDPD           Z6, Z4, Z4
+	VORPD            Z4, Z5, Z4
+	VMOVUPD          Z4, (AX)(BX*8)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (CX)(BX*8), K1, Z4
+	VBROADCASTSD     constants<>+144(SB), Z5
+	VMINPD           Z4, Z5, Z5
+	VBROADCASTSD     constants<>+152(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z0
+	VMOVAPD          Z5, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VBROADCASTSD     constants<>+48(SB), Z2
+	VMOVAPD          Z2, Z2
+	VFMADD213PD.BCST constants<>+56(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+64(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+72(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+80(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+88(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+96(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+104(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+112(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+120(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+128(SB), Z1, Z2
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	VPSLLQ           $0x34, Z6, Z0
+	VBROADCASTSD     constants<>+128(SB), Z2
+	VPADDQ           Z2, Z0, Z0
+	VBROADCASTSD     constants<>+128(SB), Z2
+	VSUBPD           Z2, Z0, Z2
+	VMOVAPD          Z2, Z2
+	VFMADD231PD      Z1, Z0, Z2
+	VADDPD           Z2, Z2, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z4, Z1
+	VORPD            Z1, Z0, Z0
+	VMOVUPD          Z0, K1, (AX)(BX*8)
+	ADDQ             DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func tanhF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·tanhF64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+16(SB), Z0
+	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+40(SB), Z2
+	VBROADCASTSD constants<>+32(SB), Z3
+	VBROADCASTSD constants<>+136(SB), Z4
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VMOVUPD          (CX)(BX*8), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+176(SB), Z7
+	VMINPD           Z6, Z7, Z6
+	VADDPD           Z6, Z6, Z6
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z8
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z2, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z3, Z8, Z6
+	VMULPD           Z6, Z6, Z8
+	VBROADCASTSD     constants<>+48(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+56(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+96(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+104(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+112(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+120(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+128(SB), Z6, Z9
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z9, Z8, Z6
+	VPSLLQ           $0x34, Z7, Z7
+	VPADDQ           Z4, Z7, Z7
+	VSUBPD           Z4, Z7, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z6, Z7, Z8
+	VBROADCASTSD     constants<>+184(SB), Z6
+	VADDPD           Z6, Z8, Z6
+	VRCP14PD         Z6, Z7
+	VMOVAPD          Z4, Z9
+	VFNMADD231PD     Z7, Z6, Z9
+	VMOVAPD          Z7, Z10
+	VFMADD231PD      Z9, Z7, Z10
+	VMOVAPD          Z4, Z7
+	VFNMADD231PD     Z10, Z6, Z7
+	VMOVAPD          Z10, Z9
+	VFMADD231PD      Z7, Z10, Z9
+	VMULPD           Z9, Z8, Z7
+	VMOVAPD          Z8, Z8
+	VFNMADD231PD     Z7, Z6, Z8
+	VMOVAPD          Z7, Z6
+	VFMADD231PD      Z9, Z8, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	VMOVUPD          Z5, (AX)(BX*8)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (CX)(BX*8), K1, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+176(SB), Z7
+	VMINPD           Z6, Z7, Z6
+	VADDPD           Z6, Z6, Z6
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z0
+	VMOVAPD          Z6, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VBROADCASTSD     constants<>+48(SB), Z2
+	VMOVAPD          Z2, Z2
+	VFMADD213PD.BCST constants<>+56(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+64(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+72(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+80(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+88(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+96(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+104(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+112(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+120(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+128(SB), Z1, Z2
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	VPSLLQ           $0x34, Z7, Z0
+	VPADDQ           Z4, Z0, Z0
+	VSUBPD           Z4, Z0, Z2
+	VMOVAPD          Z2, Z2
+	VFMADD231PD      Z1, Z0, Z2
+	VBROADCASTSD     constants<>+184(SB), Z0
+	VADDPD           Z0, Z2, Z0
+	VRCP14PD         Z0, Z1
+	VMOVAPD          Z4, Z3
+	VFNMADD231PD     Z1, Z0, Z3
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z3, Z1, Z6
+	VMOVAPD          Z4, Z1
+	VFNMADD231PD     Z6, Z0, Z1
+	VMOVAPD          Z6, Z3
+	VFMADD231PD      Z1, Z6, Z3
+	VMULPD           Z3, Z2, Z1
+	VMOVAPD          Z2, Z2
+	VFNMADD231PD     Z1, Z0, Z2
+	VMOVAPD          Z1, Z0
+	VFMADD231PD      Z3, Z2, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z5, Z1
+	VORPD            Z1, Z0, Z0
+	VMOVUPD          Z0, K1, (AX)(BX*8)
+	ADDQ             DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func logF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·logF64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+184(SB), Z1
+	VBROADCASTSD constants<>+128(SB), Z2
+	VBROADCASTSD constants<>+312(SB), Z3
+	VBROADCASTSD constants<>+304(SB), Z4
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VMOVUPD          (CX)(BX*8), Z5
+	VBROADCASTSD     constants<>+192(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+208(SB), Z6
+	VPADDQ           Z6, Z5, Z5
+	VPSRLQ           $0x34, Z5, Z6
+	VBROADCASTSD     constants<>+216(SB), Z7
+	VORPD            Z7, Z6, Z6
+	VBROADCASTSD     constants<>+224(SB), Z7
+	VSUBPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+232(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+240(SB), Z7
+	VPADDQ           Z7, Z5, Z5
+	VSUBPD           Z0, Z5, Z5
+	VADDPD           Z1, Z5, Z7
+	VRCP14PD         Z7, Z8
+	VMOVAPD          Z0, Z9
+	VFNMADD231PD     Z8, Z7, Z9
+	VMOVAPD          Z8, Z10
+	VFMADD231PD      Z9, Z8, Z10
+	VMOVAPD          Z0, Z8
+	VFNMADD231PD     Z10, Z7, Z8
+	VMOVAPD          Z10, Z7
+	VFMADD231PD      Z8, Z10, Z7
+	VMULPD           Z7, Z5, Z7
+	VMULPD           Z7, Z7, Z8
+	VMULPD           Z2, Z5, Z9
+	VMULPD           Z5, Z9, Z9
+	VBROADCASTSD     constants<>+248(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+256(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+264(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+272(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+280(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+288(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+296(SB), Z8, Z10
+	VMOVAPD          Z9, Z11
+	VFMADD231PD      Z10, Z8, Z11
+	VMULPD           Z4, Z6, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z11, Z7, Z8
+	VSUBPD           Z8, Z9, Z7
+	VSUBPD           Z7, Z5, Z5
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z3, Z6, Z5
+	KMOVB            K2, SI
+	KNOTW            K2, K1
+	TESTQ            SI, SI
+	JZ               fullEven
+	VMOVUPD          Z5, K1, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             SI, odd+32(FP)
+	RET
+
+fullEven:
+	VMOVUPD Z5, (AX)(BX*8)
+	ADDQ    $+8, BX
+	SUBQ    $+8, DX
+	JMP     loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (CX)(BX*8), K1, Z5
+	VBROADCASTSD     constants<>+192(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K2
+	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K3
+	KORW             K2, K3, K3
+	VBROADCASTSD     constants<>+208(SB), Z6
+	VPADDQ           Z6, Z5, Z5
+	VPSRLQ           $0x34, Z5, Z6
+	VBROADCASTSD     constants<>+216(SB), Z7
+	VORPD            Z7, Z6, Z6
+	VBROADCASTSD     constants<>+224(SB), Z7
+	VSUBPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+232(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+240(SB), Z7
+	VPADDQ           Z7, Z5, Z5
+	VSUBPD           Z0, Z5, Z5
+	VADDPD           Z1, Z5, Z1
+	VRCP14PD         Z1, Z7
+	VMOVAPD          Z0, Z8
+	VFNMADD231PD     Z7, Z1, Z8
+	VMOVAPD          Z7, Z9
+	VFMADD231PD      Z8, Z7, Z9
+	VMOVAPD          Z0, Z0
+	VFNMADD231PD     Z9, Z1, Z0
+	VMOVAPD          Z9, Z1
+	VFMADD231PD      Z0, Z9, Z1
+	VMULPD           Z1, Z5, Z0
+	VMULPD           Z0, Z0, Z1
+	VMULPD           Z2, Z5, Z2
+	VMULPD           Z5, Z2, Z2
+	VBROADCASTSD     constants<>+248(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+256(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+264(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+272(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+280(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+288(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+296(SB), Z1, Z7
+	VMOVAPD          Z2, Z8
+	VFMADD231PD      Z7, Z1, Z8
+	VMULPD           Z4, Z6, Z1
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z8, Z0, Z1
+	VSUBPD           Z1, Z2, Z0
+	VSUBPD           Z0, Z5, Z0
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z3, Z6, Z0
+	KANDW            K1, K3, K2
+	KMOVB            K2, CX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            CX, CX
+	JZ               partEven
+	VMOVUPD          Z0, K2, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             CX, odd+32(FP)
+	RET
+
+partEven:
+	VMOVUPD Z0, K1, (AX)(BX*8)
+	ADDQ    DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func log1pF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·log1pF64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+184(SB), Z1
+	VBROADCASTSD constants<>+128(SB), Z2
+	VBROADCASTSD constants<>+312(SB), Z3
+	VBROADCASTSD constants<>+304(SB), Z4
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VMOVUPD          (CX)(BX*8), Z5
+	VBROADCASTSD     constants<>+320(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K2
+	KORW             K1, K2, K2
+	VADDPD           Z0, Z5, Z6
+	VSUBPD           Z5, Z6, Z7
+	VSUBPD           Z7, Z6, Z8
+	VSUBPD           Z8, Z5, Z8
+	VSUBPD           Z7, Z0, Z7
+	VADDPD           Z7, Z8, Z7
+	VBROADCASTSD     constants<>+208(SB), Z8
+	VPADDQ           Z8, Z6, Z8
+	VPSRLQ           $0x34, Z8, Z9
+	VBROADCASTSD     constants<>+216(SB), Z10
+	VORPD            Z10, Z9, Z9
+	VBROADCASTSD     constants<>+224(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VBROADCASTSD     constants<>+232(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+240(SB), Z10
+	VPADDQ           Z10, Z8, Z8
+	VSUBPD           Z0, Z8, Z8
+	VRCP14PD         Z6, Z10
+	VMOVAPD          Z0, Z11
+	VFNMADD231PD     Z10, Z6, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z0, Z10
+	VFNMADD231PD     Z12, Z6, Z10
+	VMOVAPD          Z12, Z6
+	VFMADD231PD      Z10, Z12, Z6
+	VMULPD           Z6, Z7, Z6
+	VADDPD           Z1, Z8, Z7
+	VRCP14PD         Z7, Z10
+	VMOVAPD          Z0, Z11
+	VFNMADD231PD     Z10, Z7, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z0, Z10
+	VFNMADD231PD     Z12, Z7, Z10
+	VMOVAPD          Z12, Z7
+	VFMADD231PD      Z10, Z12, Z7
+	VMULPD           Z7, Z8, Z7
+	VMULPD           Z7, Z7, Z10
+	VMULPD           Z2, Z8, Z11
+	VMULPD           Z8, Z11, Z11
+	VBROADCASTSD     constants<>+248(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+256(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+264(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+272(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z10, Z13
+	VMULPD           Z4, Z9, Z10
+	VADDPD           Z6, Z10, Z6
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z13, Z7, Z6
+	VSUBPD           Z6, Z11, Z6
+	VSUBPD           Z6, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z3, Z9, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K2, SI
+	KNOTW            K2, K1
+	TESTQ            SI, SI
+	JZ               fullEven
+	VMOVUPD          Z5, K1, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             SI, odd+32(FP)
+	RET
+
+fullEven:
+	VMOVUPD Z5, (AX)(BX*8)
+	ADDQ    $+8, BX
+	SUBQ    $+8, DX
+	JMP     loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (CX)(BX*8), K1, Z5
+	VBROADCASTSD     constants<>+320(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K2
+	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K3
+	KORW             K2, K3, K3
+	VADDPD           Z0, Z5, Z6
+	VSUBPD           Z5, Z6, Z7
+	VSUBPD           Z7, Z6, Z8
+	VSUBPD           Z8, Z5, Z8
+	VSUBPD           Z7, Z0, Z7
+	VADDPD           Z7, Z8, Z7
+	VBROADCASTSD     constants<>+208(SB), Z8
+	VPADDQ           Z8, Z6, Z8
+	VPSRLQ           $0x34, Z8, Z9
+	VBROADCASTSD     constants<>+216(SB), Z10
+	VORPD            Z10, Z9, Z9
+	VBROADCASTSD     constants<>+224(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VBROADCASTSD     constants<>+232(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+240(SB), Z10
+	VPADDQ           Z10, Z8, Z8
+	VSUBPD           Z0, Z8, Z8
+	VRCP14PD         Z6, Z10
+	VMOVAPD          Z0, Z11
+	VFNMADD231PD     Z10, Z6, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z0, Z10
+	VFNMADD231PD     Z12, Z6, Z10
+	VMOVAPD          Z12, Z6
+	VFMADD231PD      Z10, Z12, Z6
+	VMULPD           Z6, Z7, Z6
+	VADDPD           Z1, Z8, Z1
+	VRCP14PD         Z1, Z7
+	VMOVAPD          Z0, Z10
+	VFNMADD231PD     Z7, Z1, Z10
+	VMOVAPD          Z7, Z11
+	VFMADD231PD      Z10, Z7, Z11
+	VMOVAPD          Z0, Z0
+	VFNMADD231PD     Z11, Z1, Z0
+	VMOVAPD          Z11, Z1
+	VFMADD231PD      Z0, Z11, Z1
+	VMULPD           Z1, Z8, Z0
+	VMULPD           Z0, Z0, Z1
+	VMULPD           Z2, Z8, Z2
+	VMULPD           Z8, Z2, Z2
+	VBROADCASTSD     constants<>+248(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+256(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+264(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+272(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+280(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+288(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+296(SB), Z1, Z7
+	VMOVAPD          Z2, Z10
+	VFMADD231PD      Z7, Z1, Z10
+	VMULPD           Z4, Z9, Z1
+	VADDPD           Z6, Z1, Z1
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z10, Z0, Z1
+	VSUBPD           Z1, Z2, Z0
+	VSUBPD           Z0, Z8, Z0
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z3, Z9, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z5, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K3, K2
+	KMOVB            K2, CX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            CX, CX
+	JZ               partEven
+	VMOVUPD          Z0, K2, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             CX, odd+32(FP)
+	RET
+
+partEven:
+	VMOVUPD Z0, K1, (AX)(BX*8)
+	ADDQ    DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func sinF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·sinF64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+344(SB), Z0
+	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+368(SB), Z2
+	VBROADCASTSD constants<>+360(SB), Z3
+	VBROADCASTSD constants<>+352(SB), Z4
+	VBROADCASTSD constants<>+128(SB), Z5
+	VBROADCASTSD constants<>+136(SB), Z6
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VMOVUPD          (CX)(BX*8), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z13
+	VCMPPD           $0x16, Z13, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z13
+	VMOVAPD          Z7, Z14
+	VFNMADD231PD     Z2, Z13, Z14
+	VMOVAPD          Z14, Z14
+	VFNMADD231PD     Z3, Z13, Z14
+	VMOVAPD          Z14, Z14
+	VFNMADD231PD     Z4, Z13, Z14
+	VMULPD           Z14, Z14, Z13
+	VMULPD           Z13, Z14, Z15
+	VBROADCASTSD     constants<>+376(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+384(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+392(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+400(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+408(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+416(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+424(SB), Z13, Z16
+	VMOVAPD          Z14, Z14
+	VFMADD231PD      Z16, Z15, Z14
+	VMULPD           Z13, Z13, Z15
+	VBROADCASTSD     constants<>+432(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+440(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+448(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+456(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+464(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+472(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+480(SB), Z13, Z16
+	VMOVAPD          Z6, Z17
+	VFNMADD231PD     Z5, Z13, Z17
+	VMOVAPD          Z17, Z13
+	VFMADD231PD      Z16, Z15, Z13
+	VBROADCASTSD     constants<>+496(SB), Z15
+	VPTESTMQ         Z15, Z8, K2
+	VBLENDMPD        Z13, Z14, K2, Z9
+	VPSLLQ           $0x3e, Z8, Z8
+	VBROADCASTSD     constants<>+168(SB), Z13
+	VANDPD           Z13, Z8, Z8
+	VXORPD           Z8, Z9, Z8
+	VBROADCASTSD     constants<>+488(SB), Z13
+	VCMPPD           $0x00, Z13, Z7, K2
+	VBLENDMPD        Z7, Z8, K2, Z10
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               fullEven
+	VMOVUPD          Z10, K1, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             SI, odd+32(FP)
+	RET
+
+fullEven:
+	VMOVUPD Z10, (AX)(BX*8)
+	ADDQ    $+8, BX
+	SUBQ    $+8, DX
+	JMP     loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (CX)(BX*8), K1, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z9
+	VCMPPD           $0x16, Z9, Z8, K2
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z0
+	VMOVAPD          Z7, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z4, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z0, Z1, Z2
+	VBROADCASTSD     constants<>+376(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+384(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+392(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+400(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+408(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+416(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+424(SB), Z0, Z3
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z3, Z2, Z1
+	VMULPD           Z0, Z0, Z2
+	VBROADCASTSD     constants<>+432(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+440(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+448(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+456(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+464(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+472(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+480(SB), Z0, Z3
+	VMOVAPD          Z6, Z4
+	VFNMADD231PD     Z5, Z0, Z4
+	VMOVAPD          Z4, Z0
+	VFMADD231PD      Z3, Z2, Z0
+	VBROADCASTSD     constants<>+496(SB), Z2
+	VPTESTMQ         Z2, Z8, K3
+	VBLENDMPD        Z0, Z1, K3, Z11
+	VPSLLQ           $0x3e, Z8, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VXORPD           Z0, Z11, Z0
+	VBROADCASTSD     constants<>+488(SB), Z1
+	VCMPPD           $0x00, Z1, Z7, K3
+	VBLENDMPD        Z7, Z0, K3, Z12
+	KANDW            K1, K2, K2
+	KMOVB            K2, CX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            CX, CX
+	JZ               partEven
+	VMOVUPD          Z12, K2, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             CX, odd+32(FP)
+	RET
+
+partEven:
+	VMOVUPD Z12, K1, (AX)(BX*8)
+	ADDQ    DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func cosF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2
+TEXT ·cosF64AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+344(SB), Z0
+	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+368(SB), Z2
+	VBROADCASTSD constants<>+360(SB), Z3
+	VBROADCASTSD constants<>+352(SB), Z4
+	VBROADCASTSD constants<>+128(SB), Z5
+	VBROADCASTSD constants<>+136(SB), Z6
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VMOVUPD          (CX)(BX*8), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z11
+	VCMPPD           $0x16, Z11, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z11
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z2, Z11, Z7
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z3, Z11, Z7
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z4, Z11, Z7
+	VMULPD           Z7, Z7, Z11
+	VMULPD           Z11, Z7, Z12
+	VBROADCASTSD     constants<>+376(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+384(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+392(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+400(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+408(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+416(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+424(SB), Z11, Z13
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z13, Z12, Z7
+	VMULPD           Z11, Z11, Z12
+	VBROADCASTSD     constants<>+432(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+440(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+448(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+456(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+464(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+472(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+480(SB), Z11, Z13
+	VMOVAPD          Z6, Z14
+	VFNMADD231PD     Z5, Z11, Z14
+	VMOVAPD          Z14, Z11
+	VFMADD231PD      Z13, Z12, Z11
+	VBROADCASTSD     constants<>+496(SB), Z12
+	VPADDQ           Z12, Z8, Z8
+	VBROADCASTSD     constants<>+496(SB), Z12
+	VPTESTMQ         Z12, Z8, K2
+	VBLENDMPD        Z11, Z7, K2, Z9
+	VPSLLQ           $0x3e, Z8, Z7
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z7, Z7
+	VXORPD           Z7, Z9, Z7
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               fullEven
+	VMOVUPD          Z7, K1, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             SI, odd+32(FP)
+	RET
+
+fullEven:
+	VMOVUPD Z7, (AX)(BX*8)
+	ADDQ    $+8, BX
+	SUBQ    $+8, DX
+	JMP     loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (CX)(BX*8), K1, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z9
+	VCMPPD           $0x16, Z9, Z8, K2
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z0
+	VMOVAPD          Z7, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z4, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z0, Z1, Z2
+	VBROADCASTSD     constants<>+376(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+384(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+392(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+400(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+408(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+416(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+424(SB), Z0, Z3
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z3, Z2, Z1
+	VMULPD           Z0, Z0, Z2
+	VBROADCASTSD     constants<>+432(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+440(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+448(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+456(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+464(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+472(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+480(SB), Z0, Z3
+	VMOVAPD          Z6, Z4
+	VFNMADD231PD     Z5, Z0, Z4
+	VMOVAPD          Z4, Z0
+	VFMADD231PD      Z3, Z2, Z0
+	VBROADCASTSD     constants<>+496(SB), Z2
+	VPADDQ           Z2, Z8, Z2
+	VBROADCASTSD     constants<>+496(SB), Z3
+	VPTESTMQ         Z3, Z2, K3
+	VBLENDMPD        Z0, Z1, K3, Z10
+	VPSLLQ           $0x3e, Z2, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VXORPD           Z0, Z10, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, CX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            CX, CX
+	JZ               partEven
+	VMOVUPD          Z0, K2, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             CX, odd+32(FP)
+	RET
+
+partEven:
+	VMOVUPD Z0, K1, (AX)(BX*8)
+	ADDQ    DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func sqrtF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·sqrtF64AVX512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ    DX, $+8
+	JL      tail
+	VMOVUPD (CX)(BX*8), Z0
+	VSQRTPD Z0, Z0
+	VMOVUPD Z0, (AX)(BX*8)
+	ADDQ    $+8, BX
+	SUBQ    $+8, DX
+	JMP     loop
+
+tail:
+	TESTQ     DX, DX
+	JZ        done
+	MOVQ      $-1, SI
+	BZHIQ     DX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPD.Z (CX)(BX*8), K1, Z0
+	VSQRTPD   Z0, Z0
+	VMOVUPD   Z0, K1, (AX)(BX*8)
+	ADDQ      DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func rsqrtF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512F, BMI2
+TEXT ·rsqrtF64AVX512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+8
+	JL           tail
+	VMOVUPD      (CX)(BX*8), Z0
+	VSQRTPD      Z0, Z0
+	VBROADCASTSD constants<>+136(SB), Z1
+	VDIVPD       Z0, Z1, Z0
+	VMOVUPD      Z0, (AX)(BX*8)
+	ADDQ         $+8, BX
+	SUBQ         $+8, DX
+	JMP          loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	MOVQ         $-1, SI
+	BZHIQ        DX, SI, SI
+	KMOVW        SI, K1
+	VMOVUPD.Z    (CX)(BX*8), K1, Z0
+	VSQRTPD      Z0, Z0
+	VBROADCASTSD constants<>+136(SB), Z1
+	VDIVPD       Z0, Z1, Z0
+	VMOVUPD      Z0, K1, (AX)(BX*8)
+	ADDQ         DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func expF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·expF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+16(SB), Z0
+	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+40(SB), Z2
+	VBROADCASTSD constants<>+32(SB), Z3
+	VBROADCASTSD constants<>+136(SB), Z4
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VCVTPS2PD        (CX)(BX*4), Z5
+	VBROADCASTSD     constants<>+0(SB), Z6
+	VMINPD           Z5, Z6, Z5
+	VBROADCASTSD     constants<>+8(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z6
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z6, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z6, Z5
+	VMULPD           Z5, Z5, Z7
+	VBROADCASTSD     constants<>+48(SB), Z8
+	VMOVAPD          Z8, Z8
+	VFMADD213PD.BCST constants<>+56(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+64(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+72(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+80(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+88(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+96(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+104(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+112(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+120(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+128(SB), Z5, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VADDPD           Z4, Z5, Z5
+	VSCALEFPD        Z6, Z5, Z5
+	VCVTPD2PS        Z5, Y5
+	VMOVUPS          Y5, (AX)(BX*4)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (CX)(BX*4), K1, Z5
+	VBROADCASTSD     constants<>+0(SB), Z6
+	VMINPD           Z5, Z6, Z5
+	VBROADCASTSD     constants<>+8(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z0
+	VMOVAPD          Z5, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+48(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+56(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+96(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+104(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+112(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+120(SB), Z1, Z3
+	VFMADD213PD.BCST constants<>+128(SB), Z1, Z3
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z3, Z2, Z1
+	VADDPD           Z4, Z1, Z1
+	VSCALEFPD        Z0, Z1, Z0
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	ADDQ             DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func expm1F32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·expm1F32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+16(SB), Z0
+	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+40(SB), Z2
+	VBROADCASTSD constants<>+32(SB), Z3
+	VBROADCASTSD constants<>+136(SB), Z4
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VCVTPS2PD        (CX)(BX*4), Z4
+	VBROADCASTSD     constants<>+144(SB), Z5
+	VMINPD           Z4, Z5, Z5
+	VBROADCASTSD     constants<>+152(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z7
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z7, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z7, Z5
+	VMULPD           Z5, Z5, Z7
+	VBROADCASTSD     constants<>+48(SB), Z8
+	VMOVAPD          Z8, Z8
+	VFMADD213PD.BCST constants<>+56(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+64(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+72(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+80(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+88(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+96(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+104(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+112(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+120(SB), Z5, Z8
+	VFMADD213PD.BCST constants<>+128(SB), Z5, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VPSLLQ           $0x34, Z6, Z6
+	VBROADCASTSD     constants<>+128(SB), Z7
+	VPADDQ           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+128(SB), Z7
+	VSUBPD           Z7, Z6, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z5, Z6, Z7
+	VADDPD           Z7, Z7, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+168(SB), Z6
+	VANDPD           Z6, Z4, Z4
+	VORPD            Z4, Z5, Z4
+	VCVTPD2PS        Z4, Y4
+	VMOVUPS          Y4, (AX)(BX*4)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (CX)(BX*4), K1, Z4
+	VBROADCASTSD     constants<>+144(SB), Z5
+	VMINPD           Z4, Z5, Z5
+	VBROADCASTSD     constants<>+152(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z0
+	VMOVAPD          Z5, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VBROADCASTSD     constants<>+48(SB), Z2
+	VMOVAPD          Z2, Z2
+	VFMADD213PD.BCST constants<>+56(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+64(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+72(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+80(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+88(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+96(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+104(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+112(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+120(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+128(SB), Z1, Z2
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	VPSLLQ           $0x34, Z6, Z0
+	VBROADCASTSD     constants<>+128(SB), Z2
+	VPADDQ           Z2, Z0, Z0
+	VBROADCASTSD     constants<>+128(SB), Z2
+	VSUBPD           Z2, Z0, Z2
+	VMOVAPD          Z2, Z2
+	VFMADD231PD      Z1, Z0, Z2
+	VADDPD           Z2, Z2, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z4, Z1
+	VORPD            Z1, Z0, Z0
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	ADDQ             DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func tanhF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·tanhF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+16(SB), Z0
+	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+40(SB), Z2
+	VBROADCASTSD constants<>+32(SB), Z3
+	VBROADCASTSD constants<>+136(SB), Z4
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VCVTPS2PD        (CX)(BX*4), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+176(SB), Z7
+	VMINPD           Z6, Z7, Z6
+	VADDPD           Z6, Z6, Z6
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z8
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z2, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z3, Z8, Z6
+	VMULPD           Z6, Z6, Z8
+	VBROADCASTSD     constants<>+48(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+56(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+96(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+104(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+112(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+120(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+128(SB), Z6, Z9
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z9, Z8, Z6
+	VPSLLQ           $0x34, Z7, Z7
+	VPADDQ           Z4, Z7, Z7
+	VSUBPD           Z4, Z7, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z6, Z7, Z8
+	VBROADCASTSD     constants<>+184(SB), Z6
+	VADDPD           Z6, Z8, Z6
+	VRCP14PD         Z6, Z7
+	VMOVAPD          Z4, Z9
+	VFNMADD231PD     Z7, Z6, Z9
+	VMOVAPD          Z7, Z10
+	VFMADD231PD      Z9, Z7, Z10
+	VMOVAPD          Z4, Z7
+	VFNMADD231PD     Z10, Z6, Z7
+	VMOVAPD          Z10, Z9
+	VFMADD231PD      Z7, Z10, Z9
+	VMULPD           Z9, Z8, Z7
+	VMOVAPD          Z8, Z8
+	VFNMADD231PD     Z7, Z6, Z8
+	VMOVAPD          Z7, Z6
+	VFMADD231PD      Z9, Z8, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	VCVTPD2PS        Z5, Y5
+	VMOVUPS          Y5, (AX)(BX*4)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (CX)(BX*4), K1, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+176(SB), Z7
+	VMINPD           Z6, Z7, Z6
+	VADDPD           Z6, Z6, Z6
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z0
+	VMOVAPD          Z6, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VBROADCASTSD     constants<>+48(SB), Z2
+	VMOVAPD          Z2, Z2
+	VFMADD213PD.BCST constants<>+56(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+64(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+72(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+80(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+88(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+96(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+104(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+112(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+120(SB), Z1, Z2
+	VFMADD213PD.BCST constants<>+128(SB), Z1, Z2
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	VPSLLQ           $0x34, Z7, Z0
+	VPADDQ           Z4, Z0, Z0
+	VSUBPD           Z4, Z0, Z2
+	VMOVAPD          Z2, Z2
+	VFMADD231PD      Z1, Z0, Z2
+	VBROADCASTSD     constants<>+184(SB), Z0
+	VADDPD           Z0, Z2, Z0
+	VRCP14PD         Z0, Z1
+	VMOVAPD          Z4, Z3
+	VFNMADD231PD     Z1, Z0, Z3
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z3, Z1, Z6
+	VMOVAPD          Z4, Z1
+	VFNMADD231PD     Z6, Z0, Z1
+	VMOVAPD          Z6, Z3
+	VFMADD231PD      Z1, Z6, Z3
+	VMULPD           Z3, Z2, Z1
+	VMOVAPD          Z2, Z2
+	VFNMADD231PD     Z1, Z0, Z2
+	VMOVAPD          Z1, Z0
+	VFMADD231PD      Z3, Z2, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z5, Z1
+	VORPD            Z1, Z0, Z0
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	ADDQ             DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func logF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·logF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+184(SB), Z1
+	VBROADCASTSD constants<>+128(SB), Z2
+	VBROADCASTSD constants<>+312(SB), Z3
+	VBROADCASTSD constants<>+304(SB), Z4
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VCVTPS2PD        (CX)(BX*4), Z5
+	VBROADCASTSD     constants<>+192(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+208(SB), Z6
+	VPADDQ           Z6, Z5, Z5
+	VPSRLQ           $0x34, Z5, Z6
+	VBROADCASTSD     constants<>+216(SB), Z7
+	VORPD            Z7, Z6, Z6
+	VBROADCASTSD     constants<>+224(SB), Z7
+	VSUBPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+232(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+240(SB), Z7
+	VPADDQ           Z7, Z5, Z5
+	VSUBPD           Z0, Z5, Z5
+	VADDPD           Z1, Z5, Z7
+	VRCP14PD         Z7, Z8
+	VMOVAPD          Z0, Z9
+	VFNMADD231PD     Z8, Z7, Z9
+	VMOVAPD          Z8, Z10
+	VFMADD231PD      Z9, Z8, Z10
+	VMOVAPD          Z0, Z8
+	VFNMADD231PD     Z10, Z7, Z8
+	VMOVAPD          Z10, Z7
+	VFMADD231PD      Z8, Z10, Z7
+	VMULPD           Z7, Z5, Z7
+	VMULPD           Z7, Z7, Z8
+	VMULPD           Z2, Z5, Z9
+	VMULPD           Z5, Z9, Z9
+	VBROADCASTSD     constants<>+248(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+256(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+264(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+272(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+280(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+288(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+296(SB), Z8, Z10
+	VMOVAPD          Z9, Z11
+	VFMADD231PD      Z10, Z8, Z11
+	VMULPD           Z4, Z6, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z11, Z7, Z8
+	VSUBPD           Z8, Z9, Z7
+	VSUBPD           Z7, Z5, Z5
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z3, Z6, Z5
+	KMOVB            K2, SI
+	KNOTW            K2, K1
+	TESTQ            SI, SI
+	JZ               fullEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             SI, odd+32(FP)
+	RET
+
+fullEven:
+	VCVTPD2PS Z5, Y5
+	VMOVUPS   Y5, (AX)(BX*4)
+	ADDQ      $+8, BX
+	SUBQ      $+8, DX
+	JMP       loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (CX)(BX*4), K1, Z5
+	VBROADCASTSD     constants<>+192(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K2
+	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K3
+	KORW             K2, K3, K3
+	VBROADCASTSD     constants<>+208(SB), Z6
+	VPADDQ           Z6, Z5, Z5
+	VPSRLQ           $0x34, Z5, Z6
+	VBROADCASTSD     constants<>+216(SB), Z7
+	VORPD            Z7, Z6, Z6
+	VBROADCASTSD     constants<>+224(SB), Z7
+	VSUBPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+232(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+240(SB), Z7
+	VPADDQ           Z7, Z5, Z5
+	VSUBPD           Z0, Z5, Z5
+	VADDPD           Z1, Z5, Z1
+	VRCP14PD         Z1, Z7
+	VMOVAPD          Z0, Z8
+	VFNMADD231PD     Z7, Z1, Z8
+	VMOVAPD          Z7, Z9
+	VFMADD231PD      Z8, Z7, Z9
+	VMOVAPD          Z0, Z0
+	VFNMADD231PD     Z9, Z1, Z0
+	VMOVAPD          Z9, Z1
+	VFMADD231PD      Z0, Z9, Z1
+	VMULPD           Z1, Z5, Z0
+	VMULPD           Z0, Z0, Z1
+	VMULPD           Z2, Z5, Z2
+	VMULPD           Z5, Z2, Z2
+	VBROADCASTSD     constants<>+248(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+256(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+264(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+272(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+280(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+288(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+296(SB), Z1, Z7
+	VMOVAPD          Z2, Z8
+	VFMADD231PD      Z7, Z1, Z8
+	VMULPD           Z4, Z6, Z1
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z8, Z0, Z1
+	VSUBPD           Z1, Z2, Z0
+	VSUBPD           Z0, Z5, Z0
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z3, Z6, Z0
+	KANDW            K1, K3, K2
+	KMOVB            K2, CX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            CX, CX
+	JZ               partEven
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K2, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             CX, odd+32(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(BX*4)
+	ADDQ      DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func log1pF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·log1pF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+184(SB), Z1
+	VBROADCASTSD constants<>+128(SB), Z2
+	VBROADCASTSD constants<>+312(SB), Z3
+	VBROADCASTSD constants<>+304(SB), Z4
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VCVTPS2PD        (CX)(BX*4), Z5
+	VBROADCASTSD     constants<>+320(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K2
+	KORW             K1, K2, K2
+	VADDPD           Z0, Z5, Z6
+	VSUBPD           Z5, Z6, Z7
+	VSUBPD           Z7, Z6, Z8
+	VSUBPD           Z8, Z5, Z8
+	VSUBPD           Z7, Z0, Z7
+	VADDPD           Z7, Z8, Z7
+	VBROADCASTSD     constants<>+208(SB), Z8
+	VPADDQ           Z8, Z6, Z8
+	VPSRLQ           $0x34, Z8, Z9
+	VBROADCASTSD     constants<>+216(SB), Z10
+	VORPD            Z10, Z9, Z9
+	VBROADCASTSD     constants<>+224(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VBROADCASTSD     constants<>+232(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+240(SB), Z10
+	VPADDQ           Z10, Z8, Z8
+	VSUBPD           Z0, Z8, Z8
+	VRCP14PD         Z6, Z10
+	VMOVAPD          Z0, Z11
+	VFNMADD231PD     Z10, Z6, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z0, Z10
+	VFNMADD231PD     Z12, Z6, Z10
+	VMOVAPD          Z12, Z6
+	VFMADD231PD      Z10, Z12, Z6
+	VMULPD           Z6, Z7, Z6
+	VADDPD           Z1, Z8, Z7
+	VRCP14PD         Z7, Z10
+	VMOVAPD          Z0, Z11
+	VFNMADD231PD     Z10, Z7, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z0, Z10
+	VFNMADD231PD     Z12, Z7, Z10
+	VMOVAPD          Z12, Z7
+	VFMADD231PD      Z10, Z12, Z7
+	VMULPD           Z7, Z8, Z7
+	VMULPD           Z7, Z7, Z10
+	VMULPD           Z2, Z8, Z11
+	VMULPD           Z8, Z11, Z11
+	VBROADCASTSD     constants<>+248(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+256(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+264(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+272(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z10, Z13
+	VMULPD           Z4, Z9, Z10
+	VADDPD           Z6, Z10, Z6
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z13, Z7, Z6
+	VSUBPD           Z6, Z11, Z6
+	VSUBPD           Z6, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z3, Z9, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K2, SI
+	KNOTW            K2, K1
+	TESTQ            SI, SI
+	JZ               fullEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             SI, odd+32(FP)
+	RET
+
+fullEven:
+	VCVTPD2PS Z5, Y5
+	VMOVUPS   Y5, (AX)(BX*4)
+	ADDQ      $+8, BX
+	SUBQ      $+8, DX
+	JMP       loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (CX)(BX*4), K1, Z5
+	VBROADCASTSD     constants<>+320(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K2
+	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K3
+	KORW             K2, K3, K3
+	VADDPD           Z0, Z5, Z6
+	VSUBPD           Z5, Z6, Z7
+	VSUBPD           Z7, Z6, Z8
+	VSUBPD           Z8, Z5, Z8
+	VSUBPD           Z7, Z0, Z7
+	VADDPD           Z7, Z8, Z7
+	VBROADCASTSD     constants<>+208(SB), Z8
+	VPADDQ           Z8, Z6, Z8
+	VPSRLQ           $0x34, Z8, Z9
+	VBROADCASTSD     constants<>+216(SB), Z10
+	VORPD            Z10, Z9, Z9
+	VBROADCASTSD     constants<>+224(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VBROADCASTSD     constants<>+232(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+240(SB), Z10
+	VPADDQ           Z10, Z8, Z8
+	VSUBPD           Z0, Z8, Z8
+	VRCP14PD         Z6, Z10
+	VMOVAPD          Z0, Z11
+	VFNMADD231PD     Z10, Z6, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z0, Z10
+	VFNMADD231PD     Z12, Z6, Z10
+	VMOVAPD          Z12, Z6
+	VFMADD231PD      Z10, Z12, Z6
+	VMULPD           Z6, Z7, Z6
+	VADDPD           Z1, Z8, Z1
+	VRCP14PD         Z1, Z7
+	VMOVAPD          Z0, Z10
+	VFNMADD231PD     Z7, Z1, Z10
+	VMOVAPD          Z7, Z11
+	VFMADD231PD      Z10, Z7, Z11
+	VMOVAPD          Z0, Z0
+	VFNMADD231PD     Z11, Z1, Z0
+	VMOVAPD          Z11, Z1
+	VFMADD231PD      Z0, Z11, Z1
+	VMULPD           Z1, Z8, Z0
+	VMULPD           Z0, Z0, Z1
+	VMULPD           Z2, Z8, Z2
+	VMULPD           Z8, Z2, Z2
+	VBROADCASTSD     constants<>+248(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+256(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+264(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+272(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+280(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+288(SB), Z1, Z7
+	VFMADD213PD.BCST constants<>+296(SB), Z1, Z7
+	VMOVAPD          Z2, Z10
+	VFMADD231PD      Z7, Z1, Z10
+	VMULPD           Z4, Z9, Z1
+	VADDPD           Z6, Z1, Z1
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z10, Z0, Z1
+	VSUBPD           Z1, Z2, Z0
+	VSUBPD           Z0, Z8, Z0
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z3, Z9, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z5, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K3, K2
+	KMOVB            K2, CX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            CX, CX
+	JZ               partEven
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K2, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             CX, odd+32(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(BX*4)
+	ADDQ      DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func sinF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·sinF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+344(SB), Z0
+	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+368(SB), Z2
+	VBROADCASTSD constants<>+360(SB), Z3
+	VBROADCASTSD constants<>+352(SB), Z4
+	VBROADCASTSD constants<>+128(SB), Z5
+	VBROADCASTSD constants<>+136(SB), Z6
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VCVTPS2PD        (CX)(BX*4), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z13
+	VCMPPD           $0x16, Z13, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z13
+	VMOVAPD          Z7, Z14
+	VFNMADD231PD     Z2, Z13, Z14
+	VMOVAPD          Z14, Z14
+	VFNMADD231PD     Z3, Z13, Z14
+	VMOVAPD          Z14, Z14
+	VFNMADD231PD     Z4, Z13, Z14
+	VMULPD           Z14, Z14, Z13
+	VMULPD           Z13, Z14, Z15
+	VBROADCASTSD     constants<>+376(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+384(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+392(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+400(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+408(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+416(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+424(SB), Z13, Z16
+	VMOVAPD          Z14, Z14
+	VFMADD231PD      Z16, Z15, Z14
+	VMULPD           Z13, Z13, Z15
+	VBROADCASTSD     constants<>+432(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+440(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+448(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+456(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+464(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+472(SB), Z13, Z16
+	VFMADD213PD.BCST constants<>+480(SB), Z13, Z16
+	VMOVAPD          Z6, Z17
+	VFNMADD231PD     Z5, Z13, Z17
+	VMOVAPD          Z17, Z13
+	VFMADD231PD      Z16, Z15, Z13
+	VBROADCASTSD     constants<>+496(SB), Z15
+	VPTESTMQ         Z15, Z8, K2
+	VBLENDMPD        Z13, Z14, K2, Z9
+	VPSLLQ           $0x3e, Z8, Z8
+	VBROADCASTSD     constants<>+168(SB), Z13
+	VANDPD           Z13, Z8, Z8
+	VXORPD           Z8, Z9, Z8
+	VBROADCASTSD     constants<>+488(SB), Z13
+	VCMPPD           $0x00, Z13, Z7, K2
+	VBLENDMPD        Z7, Z8, K2, Z10
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               fullEven
+	VCVTPD2PS        Z10, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             SI, odd+32(FP)
+	RET
+
+fullEven:
+	VCVTPD2PS Z10, Y7
+	VMOVUPS   Y7, (AX)(BX*4)
+	ADDQ      $+8, BX
+	SUBQ      $+8, DX
+	JMP       loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (CX)(BX*4), K1, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z9
+	VCMPPD           $0x16, Z9, Z8, K2
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z0
+	VMOVAPD          Z7, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z4, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z0, Z1, Z2
+	VBROADCASTSD     constants<>+376(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+384(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+392(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+400(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+408(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+416(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+424(SB), Z0, Z3
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z3, Z2, Z1
+	VMULPD           Z0, Z0, Z2
+	VBROADCASTSD     constants<>+432(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+440(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+448(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+456(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+464(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+472(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+480(SB), Z0, Z3
+	VMOVAPD          Z6, Z4
+	VFNMADD231PD     Z5, Z0, Z4
+	VMOVAPD          Z4, Z0
+	VFMADD231PD      Z3, Z2, Z0
+	VBROADCASTSD     constants<>+496(SB), Z2
+	VPTESTMQ         Z2, Z8, K3
+	VBLENDMPD        Z0, Z1, K3, Z11
+	VPSLLQ           $0x3e, Z8, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VXORPD           Z0, Z11, Z0
+	VBROADCASTSD     constants<>+488(SB), Z1
+	VCMPPD           $0x00, Z1, Z7, K3
+	VBLENDMPD        Z7, Z0, K3, Z12
+	KANDW            K1, K2, K2
+	KMOVB            K2, CX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            CX, CX
+	JZ               partEven
+	VCVTPD2PS        Z12, Y0
+	VMOVUPS          Y0, K2, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             CX, odd+32(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z12, Y0
+	VMOVUPS   Y0, K1, (AX)(BX*4)
+	ADDQ      DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func cosF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
+TEXT ·cosF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), CX
+	MOVQ         n+16(FP), DX
+	XORQ         BX, BX
+	VBROADCASTSD constants<>+344(SB), Z0
+	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+368(SB), Z2
+	VBROADCASTSD constants<>+360(SB), Z3
+	VBROADCASTSD constants<>+352(SB), Z4
+	VBROADCASTSD constants<>+128(SB), Z5
+	VBROADCASTSD constants<>+136(SB), Z6
+
+loop:
+	CMPQ             DX, $+8
+	JL               tail
+	VCVTPS2PD        (CX)(BX*4), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z11
+	VCMPPD           $0x16, Z11, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z11
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z2, Z11, Z7
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z3, Z11, Z7
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z4, Z11, Z7
+	VMULPD           Z7, Z7, Z11
+	VMULPD           Z11, Z7, Z12
+	VBROADCASTSD     constants<>+376(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+384(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+392(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+400(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+408(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+416(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+424(SB), Z11, Z13
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z13, Z12, Z7
+	VMULPD           Z11, Z11, Z12
+	VBROADCASTSD     constants<>+432(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+440(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+448(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+456(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+464(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+472(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+480(SB), Z11, Z13
+	VMOVAPD          Z6, Z14
+	VFNMADD231PD     Z5, Z11, Z14
+	VMOVAPD          Z14, Z11
+	VFMADD231PD      Z13, Z12, Z11
+	VBROADCASTSD     constants<>+496(SB), Z12
+	VPADDQ           Z12, Z8, Z8
+	VBROADCASTSD     constants<>+496(SB), Z12
+	VPTESTMQ         Z12, Z8, K2
+	VBLENDMPD        Z11, Z7, K2, Z9
+	VPSLLQ           $0x3e, Z8, Z7
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z7, Z7
+	VXORPD           Z7, Z9, Z7
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               fullEven
+	VCVTPD2PS        Z7, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             SI, odd+32(FP)
+	RET
+
+fullEven:
+	VCVTPD2PS Z7, Y7
+	VMOVUPS   Y7, (AX)(BX*4)
+	ADDQ      $+8, BX
+	SUBQ      $+8, DX
+	JMP       loop
+
+tail:
+	TESTQ            DX, DX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            DX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (CX)(BX*4), K1, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z9
+	VCMPPD           $0x16, Z9, Z8, K2
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z0
+	VMOVAPD          Z7, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z4, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z0, Z1, Z2
+	VBROADCASTSD     constants<>+376(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+384(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+392(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+400(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+408(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+416(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+424(SB), Z0, Z3
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z3, Z2, Z1
+	VMULPD           Z0, Z0, Z2
+	VBROADCASTSD     constants<>+432(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+440(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+448(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+456(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+464(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+472(SB), Z0, Z3
+	VFMADD213PD.BCST constants<>+480(SB), Z0, Z3
+	VMOVAPD          Z6, Z4
+	VFNMADD231PD     Z5, Z0, Z4
+	VMOVAPD          Z4, Z0
+	VFMADD231PD      Z3, Z2, Z0
+	VBROADCASTSD     constants<>+496(SB), Z2
+	VPADDQ           Z2, Z8, Z2
+	VBROADCASTSD     constants<>+496(SB), Z3
+	VPTESTMQ         Z3, Z2, K3
+	VBLENDMPD        Z0, Z1, K3, Z10
+	VPSLLQ           $0x3e, Z2, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VXORPD           Z0, Z10, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, CX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            CX, CX
+	JZ               partEven
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K2, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+24(FP)
+	MOVQ             CX, odd+32(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(BX*4)
+	ADDQ      DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func sqrtF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·sqrtF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ      DX, $+8
+	JL        tail
+	VCVTPS2PD (CX)(BX*4), Z0
+	VSQRTPD   Z0, Z0
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, (AX)(BX*4)
+	ADDQ      $+8, BX
+	SUBQ      $+8, DX
+	JMP       loop
+
+tail:
+	TESTQ       DX, DX
+	JZ          done
+	MOVQ        $-1, SI
+	BZHIQ       DX, SI, SI
+	KMOVW       SI, K1
+	VCVTPS2PD.Z (CX)(BX*4), K1, Z0
+	VSQRTPD     Z0, Z0
+	VCVTPD2PS   Z0, Y0
+	VMOVUPS     Y0, K1, (AX)(BX*4)
+	ADDQ        DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+// func rsqrtF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2
+TEXT ·rsqrtF32AVX512(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), AX
+	MOVQ x+8(FP), CX
+	MOVQ n+16(FP), DX
+	XORQ BX, BX
+
+loop:
+	CMPQ         DX, $+8
+	JL           tail
+	VCVTPS2PD    (CX)(BX*4), Z0
+	VSQRTPD      Z0, Z0
+	VBROADCASTSD constants<>+136(SB), Z1
+	VDIVPD       Z0, Z1, Z0
+	VCVTPD2PS    Z0, Y0
+	VMOVUPS      Y0, (AX)(BX*4)
+	ADDQ         $+8, BX
+	SUBQ         $+8, DX
+	JMP          loop
+
+tail:
+	TESTQ        DX, DX
+	JZ           done
+	MOVQ         $-1, SI
+	BZHIQ        DX, SI, SI
+	KMOVW        SI, K1
+	VCVTPS2PD.Z  (CX)(BX*4), K1, Z0
+	VSQRTPD      Z0, Z0
+	VBROADCASTSD constants<>+136(SB), Z1
+	VDIVPD       Z0, Z1, Z0
+	VCVTPD2PS    Z0, Y0
+	VMOVUPS      Y0, K1, (AX)(BX*4)
+	ADDQ         DX, BX
+
+done:
+	VZEROUPPER
+	MOVQ BX, at+24(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+32(FP)
+	RET
+
+DATA constants<>+0(SB)/8, $0x408f400000000000
+DATA constants<>+8(SB)/8, $0xc08f400000000000
+DATA constants<>+16(SB)/8, $0x3ff71547652b82fe
+DATA constants<>+24(SB)/8, $0x4338000000000000
+DATA constants<>+32(SB)/8, $0x3c7abc9e3b39803f
+DATA constants<>+40(SB)/8, $0x3fe62e42fefa39ef
+DATA constants<>+48(SB)/8, $0x3e21f72fca58cc92
+DATA constants<>+56(SB)/8, $0x3e5af4ddddcf06d6
+DATA constants<>+64(SB)/8, $0x3e927e4db679bec4
+DATA constants<>+72(SB)/8, $0x3ec71de02372bdd3
+DATA constants<>+80(SB)/8, $0x3efa01a01a6d7883
+DATA constants<>+88(SB)/8, $0x3f2a01a01abe63b3
+DATA constants<>+96(SB)/8, $0x3f56c16c16c162d6
+DATA constants<>+104(SB)/8, $0x3f811111111100df
+DATA constants<>+112(SB)/8, $0x3fa5555555555556
+DATA constants<>+120(SB)/8, $0x3fc5555555555557
+DATA constants<>+128(SB)/8, $0x3fe0000000000000
+DATA constants<>+136(SB)/8, $0x3ff0000000000000
+DATA constants<>+144(SB)/8, $0x4086300000000000
+DATA constants<>+152(SB)/8, $0xc04e000000000000
+DATA constants<>+160(SB)/8, $0x7fffffffffffffff
+DATA constants<>+168(SB)/8, $0x8000000000000000
+DATA constants<>+176(SB)/8, $0x4034000000000000
+DATA constants<>+184(SB)/8, $0x4000000000000000
+DATA constants<>+192(SB)/8, $0x0010000000000000
+DATA constants<>+200(SB)/8, $0x7fefffffffffffff
+DATA constants<>+208(SB)/8, $0x00095f619980c433
+DATA constants<>+216(SB)/8, $0x4330000000000000
+DATA constants<>+224(SB)/8, $0x43300000000003ff
+DATA constants<>+232(SB)/8, $0x000fffffffffffff
+DATA constants<>+240(SB)/8, $0x3fe6a09e667f3bcd
+DATA constants<>+248(SB)/8, $0x3fc2b5900de53b32
+DATA constants<>+256(SB)/8, $0x3fc39fe51a7c18f9
+DATA constants<>+264(SB)/8, $0x3fc7462b51cb66b1
+DATA constants<>+272(SB)/8, $0x3fcc71c62e3f11e6
+DATA constants<>+280(SB)/8, $0x3fd2492492df281a
+DATA constants<>+288(SB)/8, $0x3fd99999999952d7
+DATA constants<>+296(SB)/8, $0x3fe5555555555558
+DATA constants<>+304(SB)/8, $0x3d2ef35793c76730
+DATA constants<>+312(SB)/8, $0x3fe62e42fefa3800
+DATA constants<>+320(SB)/8, $0xbfefffffffffffff
+DATA constants<>+328(SB)/8, $0x7e70000000000000
+DATA constants<>+336(SB)/8, $0x4130000000000000
+DATA constants<>+344(SB)/8, $0x3fe45f306dc9c883
+DATA constants<>+352(SB)/8, $0xb91f1976b7ed8fbc
+DATA constants<>+360(SB)/8, $0x3c91a62633145c07
+DATA constants<>+368(SB)/8, $0x3ff921fb54442d18
+DATA constants<>+376(SB)/8, $0xbd6ab17bdcbd3414
+DATA constants<>+384(SB)/8, $0x3de61217ee5cca1b
+DATA constants<>+392(SB)/8, $0xbe5ae64541295cdf
+DATA constants<>+400(SB)/8, $0x3ec71de3a54607a5
+DATA constants<>+408(SB)/8, $0xbf2a01a01a019937
+DATA constants<>+416(SB)/8, $0x3f81111111111110
+DATA constants<>+424(SB)/8, $0xbfc5555555555555
+DATA constants<>+432(SB)/8, $0x3d2ab78473be59d7
+DATA constants<>+440(SB)/8, $0xbda9394b9eb4d56d
+DATA constants<>+448(SB)/8, $0x3e21eed8deb82809
+DATA constants<>+456(SB)/8, $0xbe927e4fb7712ca2
+DATA constants<>+464(SB)/8, $0x3efa01a01a019d0a
+DATA constants<>+472(SB)/8, $0xbf56c16c16c16c16
+DATA constants<>+480(SB)/8, $0x3fa5555555555555
+DATA constants<>+488(SB)/8, $0x0000000000000000
+DATA constants<>+496(SB)/8, $0x0000000000000001
+GLOBL constants<>(SB), RODATA|NOPTR, $504
+
+DATA masks8<>+0(SB)/8, $0xffffffffffffffff
+DATA masks8<>+8(SB)/8, $0xffffffffffffffff
+DATA masks8<>+16(SB)/8, $0xffffffffffffffff
+DATA masks8<>+24(SB)/8, $0xffffffffffffffff
+DATA masks8<>+32(SB)/8, $0x0000000000000000
+DATA masks8<>+40(SB)/8, $0x0000000000000000
+DATA masks8<>+48(SB)/8, $0x0000000000000000
+DATA masks8<>+56(SB)/8, $0x0000000000000000
+GLOBL masks8<>(SB), RODATA|NOPTR, $64
+
+DATA masks4<>+0(SB)/4, $0xffffffff
+DATA masks4<>+4(SB)/4, $0xffffffff
+DATA masks4<>+8(SB)/4, $0xffffffff
+DATA masks4<>+12(SB)/4, $0xffffffff
+DATA masks4<>+16(SB)/4, $0x00000000
+DATA masks4<>+20(SB)/4, $0x00000000
+DATA masks4<>+24(SB)/4, $0x00000000
+DATA masks4<>+28(SB)/4, $0x00000000
+GLOBL masks4<>(SB), RODATA|NOPTR, $32
 
 // func gemmF32AVX2R4V3(t uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+

@@ -29,36 +29,54 @@ func newFactor(z complex128) factor {
 type row func(dst, x, y unsafe.Pointer, n int, by *factor)
 
 // rowsOf are the rows of one element type at one level.
-type rowsOf struct{ add, mul, scale, conj row }
+type rowsOf struct {
+	add, mul, scale, conj row
+	sub, div, max, min    row // nil where there is none, or none but the function's own
+}
 
 func portableRows(d engine.DType) rowsOf {
 	switch d {
 	case engine.Int32:
-		return rowsOf{addRow[int32], mulRow[int32], func(dst, x, _ unsafe.Pointer, n int, by *factor) {
-			scaleRow(dst, x, n, int32(by.i64))
-		}, nil}
+		return realRows[int32](func(by *factor) int32 { return int32(by.i64) })
 	case engine.Int64:
-		return rowsOf{addRow[int64], mulRow[int64], func(dst, x, _ unsafe.Pointer, n int, by *factor) {
-			scaleRow(dst, x, n, by.i64)
-		}, nil}
+		return realRows[int64](func(by *factor) int64 { return by.i64 })
 	case engine.Float32:
-		return rowsOf{addRow[float32], mulRow[float32], func(dst, x, _ unsafe.Pointer, n int, by *factor) {
-			scaleRow(dst, x, n, by.f32)
-		}, nil}
+		r := realRows[float32](func(by *factor) float32 { return by.f32 })
+		r.div = divRow[float32]
+		return r
 	case engine.Float64:
-		return rowsOf{addRow[float64], mulRow[float64], func(dst, x, _ unsafe.Pointer, n int, by *factor) {
-			scaleRow(dst, x, n, by.f64)
-		}, nil}
+		r := realRows[float64](func(by *factor) float64 { return by.f64 })
+		r.div = divRow[float64]
+		return r
 	case engine.Complex64:
-		return rowsOf{addRow[complex64], mulRow[complex64], func(dst, x, _ unsafe.Pointer, n int, by *factor) {
-			scaleRow(dst, x, n, by.c64)
-		}, conjRow[complex64]}
+		r := numberRows[complex64](func(by *factor) complex64 { return by.c64 })
+		r.conj = conjRow[complex64]
+		return r
 	case engine.Complex128:
-		return rowsOf{addRow[complex128], mulRow[complex128], func(dst, x, _ unsafe.Pointer, n int, by *factor) {
-			scaleRow(dst, x, n, by.c128)
-		}, conjRow[complex128]}
+		r := numberRows[complex128](func(by *factor) complex128 { return by.c128 })
+		r.conj = conjRow[complex128]
+		return r
 	}
 	panic("native: arithmetic on a dtype that has none")
+}
+
+func realRows[T realNumber](of func(*factor) T) rowsOf {
+	r := numberRows[T](of)
+	r.max, r.min = greaterRow[T], lesserRow[T]
+	return r
+}
+
+func numberRows[T numeric](of func(*factor) T) rowsOf {
+	return rowsOf{add: addRow[T], mul: mulRow[T], sub: subRow[T], scale: func(dst, x, _ unsafe.Pointer, n int, by *factor) {
+		scaleRow(dst, x, n, of(by))
+	}}
+}
+
+func divRow[T float](dst, x, y unsafe.Pointer, n int, _ *factor) {
+	d, a, b := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n), unsafe.Slice((*T)(y), n)
+	for i, v := range a {
+		d[i] = v / b[i]
+	}
 }
 
 func addRow[T numeric](dst, x, y unsafe.Pointer, n int, _ *factor) {

@@ -18,17 +18,27 @@ func vectorRows(d engine.DType) rowsOf {
 	p := portableRows(d)
 	switch d {
 	case engine.Float32:
+		p.sub = binaryRow(subRowF32, p.sub, 4)
+		p.div = binaryRow(divRowF32, p.div, 4)
+		p.max = binaryRow(maxRowF32, p.max, 4)
+		p.min = binaryRow(minRowF32, p.min, 4)
 		p.add = binaryRow(addRowF32, p.add, 4)
 		p.mul = binaryRow(mulRowF32, p.mul, 4)
 		p.scale = scaledRow(scaleRowF32, p.scale, 4, func(by *factor) unsafe.Pointer { return unsafe.Pointer(&by.f32) })
 	case engine.Float64:
+		p.sub = binaryRow(subRowF64, p.sub, 8)
+		p.div = binaryRow(divRowF64, p.div, 8)
+		p.max = binaryRow(maxRowF64, p.max, 8)
+		p.min = binaryRow(minRowF64, p.min, 8)
 		p.add = binaryRow(addRowF64, p.add, 8)
 		p.mul = binaryRow(mulRowF64, p.mul, 8)
 		p.scale = scaledRow(scaleRowF64, p.scale, 8, func(by *factor) unsafe.Pointer { return unsafe.Pointer(&by.f64) })
 	case engine.Complex64:
 		p.add = binaryRow(addRowF32, p.add, 8)
+		p.sub = binaryRow(subRowF32, p.sub, 8)
 	case engine.Complex128:
 		p.add = binaryRow(addRowF64, p.add, 16)
+		p.sub = binaryRow(subRowF64, p.sub, 16)
 		p.mul = binaryRow(mulRowC128, p.mul, 16)
 		p.scale = scaledRow(scaleRowC128, p.scale, 16, func(by *factor) unsafe.Pointer { return unsafe.Pointer(&by.c128) })
 	}
@@ -61,4 +71,23 @@ func scaledRow(f func(dst, x, y unsafe.Pointer, n int), tail row, size int, of f
 			tail(unsafe.Add(dst, v*32), unsafe.Add(x, v*32), nil, rest, by)
 		}
 	}
+}
+
+// blocksOf returns what adds up whole blocks of a floating type as sumRow does,
+// bit for bit, or nil.
+func blocksOf(l Level, d engine.DType) func(sums, x unsafe.Pointer, n int) {
+	if Best(l) == Portable {
+		return nil
+	}
+	switch d {
+	case engine.Float32:
+		return sumBlocksF32
+	case engine.Float64:
+		return sumBlocksF64
+	case engine.Complex64:
+		return sumBlocksC64
+	case engine.Complex128:
+		return sumBlocksC128
+	}
+	return nil
 }

@@ -22,7 +22,9 @@ import (
 // Outputs whose elements lie side by side are summed together, many at a
 // time, where that is the better way through memory.
 type SumPlan struct {
-	d engine.DType
+	d      engine.DType
+	add    row
+	blocks func(sums, x unsafe.Pointer, n int) // nil: block by block
 	reduction
 }
 
@@ -54,7 +56,7 @@ const (
 // in the two tensors, srcSummed those of the summed ones in the source, in
 // elements. Integers wrap. The empty sum is 0.
 func (l Level) NewSum(d engine.DType, kept, dst, src, summed, srcSummed []int) *SumPlan {
-	return &SumPlan{d, newReduction(d.Size(), d.Size(), kept, dst, src, summed, srcSummed)}
+	return &SumPlan{d, rows(l, d).add, blocksOf(l, d), newReduction(d.Size(), d.Size(), kept, dst, src, summed, srcSummed)}
 }
 
 // newReduction plans the loops over elements of size bytes, to outputs of out
@@ -237,6 +239,7 @@ func (t *tower[T]) sum(v []T) {
 type adder[T numeric] struct {
 	p             *SumPlan
 	acc, part     []T // running sums of a block, sum of a part
+	sums          []T // of blocks
 	blocks, parts tower[T]
 	o             odometer
 }
@@ -244,11 +247,12 @@ type adder[T numeric] struct {
 func (a *adder[T]) open(p *SumPlan, ws *Workspace) {
 	w := p.wide.n
 	hb, hp := height(partLength), height(p.parts)
-	mem := scratch[T](&ws.sums, w*(2+hb+hp))
+	mem := scratch[T](&ws.sums, w*(2+hb+hp)+partLength/blockLength)
 	*a = adder[T]{
 		p: p, acc: mem[:w:w], part: mem[w : 2*w : 2*w],
 		blocks: tower[T]{levels: mem[2*w : (2+hb)*w], width: w},
-		parts:  tower[T]{levels: mem[(2+hb)*w:], width: w},
+		parts:  tower[T]{levels: mem[(2+hb)*w : (2+hb+hp)*w], width: w},
+		sums:   mem[(2+hb+hp)*w:],
 	}
 }
 
@@ -343,7 +347,21 @@ func (a *adder[T]) along(src unsafe.Pointer, lo, hi int) {
 	step := inner.step[1]
 	a.o.seek(summed[:len(summed)-1], [maxOperands]int{}, lo/inner.n)
 	for i, at := lo, lo%inner.n; i < hi; {
-		n := min(inner.n-at, blockLength, hi-i)
+		n := min(inner.n-at, hi-i)
+		if m := n / blockLength; m > 1 && step == a.p.size && a.p.blocks != nil {
+			a.p.blocks(unsafe.Pointer(&a.sums[0]), unsafe.Add(src, a.o.pos[1]+at*step), m)
+			for _, v := range a.sums[:m] {
+				a.acc[0] = v
+				a.blocks.push(a.acc)
+			}
+			i, at = i+m*blockLength, at+m*blockLength
+			if at == inner.n {
+				at = 0
+				a.o.next()
+			}
+			continue
+		}
+		n = min(n, blockLength)
 		a.acc[0] = sumRow[T](unsafe.Add(src, a.o.pos[1]+at*step), n, step)
 		i += n
 		if at += n; at == inner.n {
@@ -399,9 +417,7 @@ func (a *adder[T]) across(src unsafe.Pointer, lo, hi, n int) {
 		for ; i < end; i++ {
 			at := unsafe.Add(src, a.o.pos[1])
 			if packed {
-				for j, v := range unsafe.Slice((*T)(at), n) {
-					acc[j] += v
-				}
+				a.p.add(unsafe.Pointer(&acc[0]), unsafe.Pointer(&acc[0]), at, n, nil)
 			} else {
 				for j := range acc {
 					acc[j] += *(*T)(unsafe.Add(at, j*step))

@@ -17,7 +17,7 @@ import (
 var ymm = avx2.regs
 
 // names of what was emitted.
-var transposeNames, rowNames []string
+var transposeNames, rowNames, functionNames, sumNames []string
 
 // row pointers, by row.
 var rowPtr = []reg.GPPhysical{reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.R8, reg.R9, reg.R10, reg.R11}
@@ -148,10 +148,119 @@ func elementwiseRows() {
 		VPERMILPD(operand.U8(0xf), y, ymm[4])
 		mul64(x, ymm[3], ymm[4], out)
 	})
+	rowKernel("subRowF32", 2, nil, func(x, y, out reg.VecPhysical) { VSUBPS(y, x, out) })
+	rowKernel("subRowF64", 2, nil, func(x, y, out reg.VecPhysical) { VSUBPD(y, x, out) })
+	rowKernel("divRowF32", 2, nil, func(x, y, out reg.VecPhysical) { VDIVPS(y, x, out) })
+	rowKernel("divRowF64", 2, nil, func(x, y, out reg.VecPhysical) { VDIVPD(y, x, out) })
+	// Of two zeros the instruction takes the second one: both ways round, and
+	// their common bits (for min all bits), make it the right one. NaN is
+	// where the two do not compare.
+	const unordered = 3
+	rowKernel("maxRowF32", 2, nil, func(x, y, out reg.VecPhysical) {
+		VMAXPS(y, x, ymm[3])
+		VMAXPS(x, y, ymm[4])
+		VCMPPS(operand.U8(unordered), y, x, ymm[5])
+		VANDPS(ymm[4], ymm[3], out)
+		VORPS(ymm[5], out, out)
+	})
+	rowKernel("maxRowF64", 2, nil, func(x, y, out reg.VecPhysical) {
+		VMAXPD(y, x, ymm[3])
+		VMAXPD(x, y, ymm[4])
+		VCMPPD(operand.U8(unordered), y, x, ymm[5])
+		VANDPD(ymm[4], ymm[3], out)
+		VORPD(ymm[5], out, out)
+	})
+	rowKernel("minRowF32", 2, nil, func(x, y, out reg.VecPhysical) {
+		VMINPS(y, x, ymm[3])
+		VMINPS(x, y, ymm[4])
+		VCMPPS(operand.U8(unordered), y, x, ymm[5])
+		VORPS(ymm[4], ymm[3], out)
+		VORPS(ymm[5], out, out)
+	})
+	rowKernel("minRowF64", 2, nil, func(x, y, out reg.VecPhysical) {
+		VMINPD(y, x, ymm[3])
+		VMINPD(x, y, ymm[4])
+		VCMPPD(operand.U8(unordered), y, x, ymm[5])
+		VORPD(ymm[4], ymm[3], out)
+		VORPD(ymm[5], out, out)
+	})
 	factor := mem(reg.RDX, 0)
 	next := func(size int) operand.Mem { return mem(reg.RDX, size) }
 	rowKernel("scaleRowF32", 1, func() { VBROADCASTSS(factor, ymm[1]) }, func(x, by, out reg.VecPhysical) { VMULPS(by, x, out) })
 	rowKernel("scaleRowF64", 1, func() { VBROADCASTSD(factor, ymm[1]) }, func(x, by, out reg.VecPhysical) { VMULPD(by, x, out) })
 	rowKernel("scaleRowC128", 1, func() { VBROADCASTSD(factor, ymm[3]); VBROADCASTSD(next(8), ymm[4]) },
 		func(x, _, out reg.VecPhysical) { mul64(x, ymm[3], ymm[4], out) })
+}
+
+// Sums of blocks of 128 elements that lie together, in the order of sumRow: eight
+// running sums from 0 on, added in pairs.
+
+const blockLength = 128
+
+func sumBlocks(name string, size, sums int, add func(x operand.Op, y, out reg.VecPhysical), fold func()) {
+	sumNames = append(sumNames, name)
+	TEXT(name, NOSPLIT, "func(sums uintptr, x uintptr, n int)")
+	Doc(name + " adds up n > 0 blocks of 128 elements.")
+	to, x, n := reg.RDI, reg.RSI, reg.RCX
+	Load(Param("sums"), to)
+	Load(Param("x"), x)
+	Load(Param("n"), n)
+	Label("loop")
+	for i := range sums {
+		VXORPD(ymm[i], ymm[i], ymm[i])
+	}
+	for at := 0; at < blockLength*size; at += 32 * sums {
+		for i := range sums {
+			add(mem(x, at+32*i), ymm[i], ymm[i])
+		}
+	}
+	fold()
+	switch size {
+	case 4:
+		VMOVSS(reg.X0, mem(to, 0))
+	case 8:
+		VMOVSD(reg.X0, mem(to, 0))
+	case 16:
+		VMOVUPD(reg.X0, mem(to, 0))
+	}
+	ADDQ(operand.I32(int32(blockLength*size)), x)
+	ADDQ(operand.I8(int8(size)), to)
+	DECQ(n)
+	JNZ(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
+func blockSums() {
+	ps := func(x operand.Op, y, out reg.VecPhysical) { VADDPS(x, y, out) }
+	pd := func(x operand.Op, y, out reg.VecPhysical) { VADDPD(x, y, out) }
+	sumBlocks("sumBlocksF32", 4, 1, ps, func() {
+		VEXTRACTF128(operand.U8(1), reg.Y0, reg.X1)
+		VADDPS(reg.X1, reg.X0, reg.X0) // (0+4, 1+5, 2+6, 3+7)
+		VMOVHLPS(reg.X0, reg.X0, reg.X1)
+		VADDPS(reg.X1, reg.X0, reg.X0)
+		VMOVSHDUP(reg.X0, reg.X1)
+		VADDSS(reg.X1, reg.X0, reg.X0)
+	})
+	sumBlocks("sumBlocksF64", 8, 2, pd, func() {
+		VADDPD(reg.Y1, reg.Y0, reg.Y0)
+		VEXTRACTF128(operand.U8(1), reg.Y0, reg.X1)
+		VADDPD(reg.X1, reg.X0, reg.X0)
+		VUNPCKHPD(reg.X0, reg.X0, reg.X1)
+		VADDSD(reg.X1, reg.X0, reg.X0)
+	})
+	sumBlocks("sumBlocksC64", 8, 2, ps, func() {
+		VADDPS(reg.Y1, reg.Y0, reg.Y0)
+		VEXTRACTF128(operand.U8(1), reg.Y0, reg.X1)
+		VADDPS(reg.X1, reg.X0, reg.X0)
+		VMOVHLPS(reg.X0, reg.X0, reg.X1)
+		VADDPS(reg.X1, reg.X0, reg.X0)
+	})
+	sumBlocks("sumBlocksC128", 16, 4, pd, func() {
+		VADDPD(reg.Y2, reg.Y0, reg.Y0)
+		VADDPD(reg.Y3, reg.Y1, reg.Y1)
+		VADDPD(reg.Y1, reg.Y0, reg.Y0)
+		VEXTRACTF128(operand.U8(1), reg.Y0, reg.X1)
+		VADDPD(reg.X1, reg.X0, reg.X0)
+	})
 }

@@ -1,0 +1,167 @@
+package main
+
+import (
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"github.com/hataori/hataori-go/engine"
+)
+
+const million = 1_000_000
+
+// names are the measures of whole arrays.
+func names() []string {
+	return []string{"add-f64", "mul-f64", "exp-f64", "tanh-f64", "log-f64", "sum-f64", "max-f64", "add-c128", "mul-c128", "exp-c128",
+		"tanh-c128", "log-c128", "sum-c128", "permute-2048x2", "permute-256x3", "permute-2x23", "permute-64", "gather", "scatter-add", "slice", "concat"}
+}
+
+// measure makes the call that NAME stands for.
+func measure(name string, e engine.Execution) (func() error, error) {
+	b := &maker{e: e}
+	switch name {
+	case "run":
+		return b.run(engine.Add{}, b.numbers(2), b.numbers(2))
+	case "into":
+		x, y, out := b.numbers(2), b.numbers(2), b.numbers(2)
+		return func() error { return engine.AddInto(e, out, x, y) }, b.err
+	case "product":
+		return b.run(engine.DotGeneral{ContractL: engine.AxesOf(1), ContractR: engine.AxesOf(0)}, b.numbers(200, 200), b.numbers(200, 200))
+	case "exp-4M":
+		return b.run(engine.Exp, b.numbers(4*million))
+	case "add-4M":
+		return b.run(engine.Add{}, b.numbers(4*million), b.numbers(4*million))
+	case "gather":
+		return b.run(engine.Gather{}, b.numbers(million), b.positions())
+	case "scatter-add":
+		// Into the tensor itself, as numpy.add.at adds.
+		x := b.numbers(million)
+		return b.runInto(engine.Scatter{Add: true}, x, x, b.positions(), b.numbers(million))
+	case "slice":
+		return b.run(engine.Slice{Start: engine.ListOf(0, 0), Count: engine.ListOf(2000, 500), Step: engine.ListOf(1, 2)}, b.numbers(2000, 1000))
+	case "concat":
+		return b.run(engine.Concat{}, b.numbers(million/2), b.numbers(million/2))
+	case "permute-64":
+		return b.run(engine.Permute{Axes: engine.AxesOf(1, 0, 2)}, b.numbers(512, 256, 64))
+	}
+	if shape, ok := strings.CutPrefix(name, "permute-"); ok {
+		var n, rank int
+		if _, err := fmt.Sscanf(shape, "%dx%d", &n, &rank); err != nil {
+			return nil, fmt.Errorf("no measure is called %s", name)
+		}
+		axes := make([]int, rank)
+		for i := range axes {
+			axes[i] = rank - 1 - i
+		}
+		return b.run(engine.Permute{Axes: engine.AxesOf(axes...)}, b.numbers(slices.Repeat([]int{n}, rank)...))
+	}
+	op, dtype, _ := strings.Cut(name, "-")
+	input := b.numbers
+	if dtype == "c128" {
+		input = b.complexes
+	}
+	if op == "log" && dtype == "f64" {
+		input = b.positives
+	}
+	all := engine.AxesOf(0)
+	switch op {
+	case "add":
+		return b.run(engine.Add{}, input(million), input(million))
+	case "mul":
+		return b.run(engine.Mul{}, input(million), input(million))
+	case "sum":
+		return b.run(engine.ReduceSum{Axes: all}, input(million))
+	case "max":
+		return b.run(engine.Reduce{F: engine.ReduceMax, Axes: all}, input(million))
+	}
+	for _, u := range []engine.Unary{engine.Exp, engine.Log, engine.Tanh, engine.Sin, engine.Cos, engine.Expm1, engine.Log1p, engine.Sqrt} {
+		if strings.ToLower(u.Name()) == op {
+			return b.run(u, input(million))
+		}
+	}
+	return nil, fmt.Errorf("no measure is called %s", name)
+}
+
+// maker makes tensors and calls; its first error stays.
+type maker struct {
+	e   engine.Execution
+	err error
+	n   uint64
+}
+
+func (b *maker) keep(t *engine.Tensor, err error) *engine.Tensor {
+	if b.err == nil {
+		b.err = err
+	}
+	return t
+}
+
+func (b *maker) random(d engine.DType, of engine.Distribution, extents ...int) *engine.Tensor {
+	b.n++
+	out, err := engine.Eval(b.e, engine.Random{Spec: engine.SpecOf(d, extents...), Seed: b.n, Distribution: of})
+	if err != nil {
+		return b.keep(nil, err)
+	}
+	return out[0]
+}
+
+func (b *maker) numbers(extents ...int) *engine.Tensor {
+	return b.random(engine.Float64, engine.Normal, extents...)
+}
+
+func (b *maker) complexes(extents ...int) *engine.Tensor {
+	return b.random(engine.Complex128, engine.Normal, extents...)
+}
+
+func (b *maker) positives(extents ...int) *engine.Tensor {
+	x := b.numbers(extents...)
+	if b.err == nil {
+		b.err = engine.ApplyInto(b.e, engine.Exp, x, x, nil)
+	}
+	return x
+}
+
+// positions are a million random ones below a million.
+func (b *maker) positions() *engine.Tensor {
+	u := b.random(engine.Float64, engine.Uniform, million)
+	if b.err != nil {
+		return nil
+	}
+	v, err := engine.Data[float64](u)
+	if err != nil {
+		return b.keep(nil, err)
+	}
+	at := make([]int64, len(v))
+	for i, x := range v {
+		at[i] = int64(math.Abs(x) * million)
+	}
+	return b.keep(engine.FromSlice(at, million))
+}
+
+func (b *maker) run(op engine.Op, in ...*engine.Tensor) (func() error, error) {
+	return b.runInto(op, nil, in...)
+}
+
+// runInto binds op and returns a call that runs it into out, or into a tensor
+// of its own.
+func (b *maker) runInto(op engine.Op, out *engine.Tensor, in ...*engine.Tensor) (func() error, error) {
+	if b.err != nil {
+		return nil, b.err
+	}
+	specs := make([]engine.Spec, len(in))
+	for i, t := range in {
+		specs[i] = t.Spec()
+	}
+	k, err := b.e.Bind(op, specs, nil)
+	if err != nil {
+		return nil, err
+	}
+	if out == nil {
+		if out, err = b.e.Alloc(k.Out(0)); err != nil {
+			return nil, err
+		}
+	}
+	outs := []*engine.Tensor{out}
+	return func() error { return b.e.Run(k, outs, in) }, nil
+}

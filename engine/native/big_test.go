@@ -1,0 +1,134 @@
+package native
+
+import (
+	"math"
+	"math/big"
+
+	"github.com/hataori/hataori-go/engine"
+)
+
+// Functions in arbitrary precision, by series and identities alone.
+
+const precision = 320
+
+func num(x float64) *big.Float       { return new(big.Float).SetPrec(precision).SetFloat64(x) }
+func add(x, y *big.Float) *big.Float { return new(big.Float).SetPrec(precision).Add(x, y) }
+func sub(x, y *big.Float) *big.Float { return new(big.Float).SetPrec(precision).Sub(x, y) }
+func mul(x, y *big.Float) *big.Float { return new(big.Float).SetPrec(precision).Mul(x, y) }
+func quo(x, y *big.Float) *big.Float { return new(big.Float).SetPrec(precision).Quo(x, y) }
+func scale(x *big.Float, n int) *big.Float {
+	return new(big.Float).SetPrec(precision).SetMantExp(x, n)
+}
+
+// series is Σ terms until they vanish; next makes the term n+1 from term n.
+func series(first *big.Float, next func(term *big.Float, n int) *big.Float) *big.Float {
+	sum, term := num(0), first
+	for n := 0; term.Sign() != 0 && (sum.Sign() == 0 || term.MantExp(nil) > sum.MantExp(nil)-precision); n++ {
+		sum = add(sum, term)
+		term = next(term, n)
+	}
+	return sum
+}
+
+// bigExpm1 halves its argument until the series is short.
+func bigExpm1(x *big.Float) *big.Float {
+	const halvings = 16
+	y := scale(x, -halvings-10)
+	e := series(y, func(t *big.Float, n int) *big.Float { return quo(mul(t, y), num(float64(n+2))) })
+	for range halvings + 10 {
+		e = add(mul(e, e), scale(e, 1)) // (1 + e)² − 1
+	}
+	return e
+}
+
+func bigExp(x *big.Float) *big.Float {
+	if x.Sign() < 0 { // else digits would cancel
+		return quo(num(1), bigExp(new(big.Float).SetPrec(precision).Neg(x)))
+	}
+	return add(bigExpm1(x), num(1))
+}
+
+// bigArtanh is artanh s for |s| ≤ ½.
+func bigArtanh(s *big.Float) *big.Float {
+	z, p := mul(s, s), s
+	return series(s, func(_ *big.Float, n int) *big.Float {
+		p = mul(p, z)
+		return quo(p, num(float64(2*n+3)))
+	})
+}
+
+var bigLn2 = scale(bigArtanh(quo(num(1), num(3))), 1)
+
+func bigLog(x *big.Float) *big.Float {
+	m := new(big.Float).SetPrec(precision)
+	e := x.MantExp(m)
+	if m.Cmp(num(math.Sqrt2/2)) < 0 {
+		m, e = scale(m, 1), e-1
+	}
+	s := quo(sub(m, num(1)), add(m, num(1)))
+	return add(mul(num(float64(e)), bigLn2), scale(bigArtanh(s), 1))
+}
+
+// bigPi is Machin's.
+var bigPi = func() *big.Float {
+	arctan := func(inverse float64) *big.Float {
+		x := quo(num(1), num(inverse))
+		z, p := mul(x, x), x
+		return series(x, func(_ *big.Float, n int) *big.Float {
+			p = new(big.Float).SetPrec(precision).Neg(mul(p, z))
+			return quo(p, num(float64(2*n+3)))
+		})
+	}
+	return scale(sub(scale(arctan(5), 2), arctan(239)), 2)
+}()
+
+// bigSin is the sine of x + quarter·π/2.
+func bigSin(x *big.Float, quarter int) *big.Float {
+	half := scale(bigPi, -1)
+	k, _ := quo(x, half).Float64()
+	k = math.Round(k)
+	r := sub(x, mul(num(k), half))
+	z := mul(r, r)
+	q := (int(math.Mod(k, 4)) + quarter + 4) % 4
+	first, start := r, 1
+	if q%2 == 1 {
+		first, start = num(1), 0
+	}
+	s := series(first, func(t *big.Float, n int) *big.Float {
+		a := float64(2*n + start)
+		return new(big.Float).SetPrec(precision).Neg(quo(mul(t, z), num((a+1)*(a+2))))
+	})
+	if q >= 2 {
+		s.Neg(s)
+	}
+	return s
+}
+
+func exactly(u engine.Unary, v float64) *big.Float {
+	x := num(v)
+	switch u {
+	case engine.Exp:
+		return bigExp(x)
+	case engine.Expm1:
+		return bigExpm1(x)
+	case engine.Log:
+		return bigLog(x)
+	case engine.Log1p:
+		if math.Abs(v) < 0.5 {
+			return scale(bigArtanh(quo(x, add(x, num(2)))), 1)
+		}
+		return bigLog(add(x, num(1)))
+	case engine.Tanh:
+		e := bigExpm1(scale(x, 1))
+		return quo(e, add(e, num(2)))
+	case engine.Sin:
+		return bigSin(x, 0)
+	case engine.Cos:
+		return bigSin(x, 1)
+	case engine.Sqrt:
+		return new(big.Float).SetPrec(precision).Sqrt(x)
+	case engine.Rsqrt:
+		return quo(num(1), new(big.Float).SetPrec(precision).Sqrt(x))
+	}
+	panic("no such function")
+}

@@ -1,0 +1,109 @@
+package native
+
+import (
+	"math"
+	"math/big"
+	"math/rand/v2"
+	"testing"
+	"unsafe"
+
+	"github.com/hataori/hataori-go/engine"
+)
+
+// accuracy is what each function keeps to, in units in the last place of
+// float64, at every level; the page of operations repeats it.
+var accuracy = map[engine.Unary]float64{
+	engine.Exp: 1, engine.Expm1: 2, engine.Log: 1, engine.Log1p: 2, engine.Tanh: 3, engine.Sin: 2, engine.Cos: 2,
+	engine.Sqrt: 0.5, engine.Rsqrt: 1.5,
+}
+
+// TestAccuracy measures the functions against arbitrary precision.
+func TestAccuracy(t *testing.T) {
+	rnd := rand.New(rand.NewPCG(5, 6))
+	count := 4000
+	if testing.Short() {
+		count = 300
+	}
+	for u, limit := range accuracy {
+		x := arguments(u, count, rnd)
+		want := make([]*big.Float, len(x))
+		for i := range x {
+			want[i] = exactly(u, x[i])
+		}
+		for _, l := range levels() {
+			if l == Portable && u != engine.Sqrt && u != engine.Rsqrt {
+				limit = 4 // of package math
+			}
+			got := make([]float64, len(x))
+			unaryRow(l, u, engine.Float64)(unsafe.Pointer(&got[0]), unsafe.Pointer(&x[0]), nil, len(x), nil)
+			worst, at := 0.0, 0
+			for i := range x {
+				if e := ulps(got[i], want[i]); e > worst {
+					worst, at = e, i
+				}
+			}
+			t.Logf("%s %v: %.3f ulp at %v", u.Name(), l, worst, x[at])
+			if !(worst <= limit) {
+				t.Errorf("%s %v: %v is %v, want %.20g: %.3f ulp apart, allowed %g", u.Name(), l, x[at], got[at], want[at], worst, limit)
+			}
+		}
+	}
+}
+
+// arguments covers the range of a function: its edges, all magnitudes, and the
+// neighbourhood of where it vanishes.
+func arguments(u engine.Unary, n int, rnd *rand.Rand) []float64 {
+	var x []float64
+	signed := func(v float64) float64 {
+		if rnd.IntN(2) == 0 {
+			return -v
+		}
+		return v
+	}
+	for len(x) < n {
+		tiny := math.Exp(-rnd.Float64() * 40)
+		switch u {
+		case engine.Exp:
+			x = append(x, signed(rnd.Float64()*745), signed(tiny), signed(rnd.Float64()))
+		case engine.Expm1:
+			x = append(x, signed(rnd.Float64()*709), signed(tiny), signed(rnd.Float64()*2))
+		case engine.Log:
+			x = append(x, math.Exp(signed(rnd.Float64()*700)), 1+signed(rnd.Float64()/2), 1+signed(tiny)/2, math.Float64frombits(rnd.Uint64N(0x7ff<<52)))
+		case engine.Log1p:
+			x = append(x, math.Exp(signed(rnd.Float64()*700)), signed(rnd.Float64()), signed(tiny), -1+math.Max(tiny, 0x1p-53))
+		case engine.Tanh:
+			x = append(x, signed(rnd.Float64()*25), signed(tiny), signed(rnd.Float64()))
+		case engine.Sin, engine.Cos:
+			k := math.Floor(rnd.Float64() * 1e5)
+			x = append(x, signed(rnd.Float64()*10), signed(tiny), signed(rnd.Float64()*1e6), k*math.Pi/2, signed(rnd.Float64()*1.6))
+		default:
+			x = append(x, math.Exp(signed(rnd.Float64()*700)), rnd.Float64())
+		}
+	}
+	return x
+}
+
+// ulps is |got − want| in units in the last place of want.
+func ulps(got float64, want *big.Float) float64 {
+	w, _ := want.Float64()
+	if got == w {
+		return math.Abs(diff(got, want)) / ulp(w)
+	}
+	if math.IsNaN(got) || math.IsInf(got, 0) {
+		return math.Inf(1)
+	}
+	return math.Abs(diff(got, want)) / ulp(w)
+}
+
+func ulp(w float64) float64 {
+	_, e := math.Frexp(w)
+	return math.Max(math.Ldexp(1, e-53), math.SmallestNonzeroFloat64)
+}
+
+func diff(got float64, want *big.Float) float64 {
+	if math.IsInf(got, 0) {
+		return 0 // as want is
+	}
+	d, _ := new(big.Float).Sub(new(big.Float).SetPrec(precision).SetFloat64(got), want).Float64()
+	return d
+}

@@ -1,0 +1,7 @@
+//go:build !amd64
+
+package native
+
+import "github.com/hataori/hataori-go/engine"
+
+func vectorFunction(_ Level, _ engine.Unary, _ engine.DType, portable row) row { return portable }
