@@ -284,7 +284,8 @@ func TestTileLayout(t *testing.T) {
 		"acs": {unsafe.Offsetof(x.acs), 24}, "b": {unsafe.Offsetof(x.b), 32}, "brs": {unsafe.Offsetof(x.brs), 40},
 		"c": {unsafe.Offsetof(x.c), 48}, "crs": {unsafe.Offsetof(x.crs), 56}, "rows": {unsafe.Offsetof(x.rows), 64},
 		"mask": {unsafe.Offsetof(x.mask), 72}, "add": {unsafe.Offsetof(x.add), 80}, "one": {unsafe.Offsetof(x.one), 88},
-		"one32": {unsafe.Offsetof(x.one32), 96},
+		"one32": {unsafe.Offsetof(x.one32), 96}, "left": {unsafe.Offsetof(x.left), 104}, "at": {unsafe.Offsetof(x.at), 112},
+		"step": {unsafe.Offsetof(x.step), 136},
 	} {
 		if unsafe.Sizeof(uintptr(0)) == 8 && o[0] != o[1] {
 			t.Errorf("%s lies at %d, the assembly expects %d", name, o[0], o[1])

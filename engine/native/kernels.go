@@ -23,6 +23,11 @@ type tile struct {
 	one      float64        // 1
 	one32    float32        // 1
 	_        uint32
+
+	// A batch: as many tiles as left says (0 stands for 1), each at a step from
+	// the one before. The kernel changes left and at; at is 0 before a call.
+	left     int
+	at, step [3]int // of a, b and c, in bytes
 }
 
 // kernelRow holds the micro-kernels for up to rows rows, by vectors of width.

@@ -5675,25 +5675,29 @@ GLOBL masks4<>(SB), RODATA|NOPTR, $32
 // func gemmF32AVX2R4V3(t uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmF32AVX2R4V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
@@ -5712,6 +5716,7 @@ TEXT ·gemmF32AVX2R4V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -5725,6 +5730,7 @@ TEXT ·gemmF32AVX2R4V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -5752,6 +5758,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -5827,21 +5834,36 @@ set:
 	VMOVUPS Y11, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF32AVX2R2V3(t uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmF32AVX2R2V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
@@ -5854,6 +5876,7 @@ TEXT ·gemmF32AVX2R2V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -5861,6 +5884,7 @@ TEXT ·gemmF32AVX2R2V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -5880,6 +5904,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -5919,31 +5944,46 @@ set:
 	VMOVUPS Y5, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX2R4V3(t uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmF64AVX2R4V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
@@ -5962,6 +6002,7 @@ TEXT ·gemmF64AVX2R4V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -5975,6 +6016,7 @@ TEXT ·gemmF64AVX2R4V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -6002,6 +6044,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -6077,21 +6120,36 @@ set:
 	VMOVUPD Y11, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX2R2V3(t uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmF64AVX2R2V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
@@ -6104,6 +6162,7 @@ TEXT ·gemmF64AVX2R2V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -6111,6 +6170,7 @@ TEXT ·gemmF64AVX2R2V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -6130,6 +6190,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -6169,21 +6230,36 @@ set:
 	VMOVUPD Y5, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC64AVX2R2V3(t uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmC64AVX2R2V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
@@ -6202,6 +6278,7 @@ TEXT ·gemmC64AVX2R2V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -6209,6 +6286,7 @@ TEXT ·gemmC64AVX2R2V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -6236,6 +6314,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	VPERMILPS    $0xb1, Y3, Y3
@@ -6287,21 +6366,36 @@ set:
 	VMOVUPS Y8, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC128AVX2R2V3(t uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmC128AVX2R2V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
@@ -6320,6 +6414,7 @@ TEXT ·gemmC128AVX2R2V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -6327,6 +6422,7 @@ TEXT ·gemmC128AVX2R2V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -6354,6 +6450,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	VPERMILPD    $0x55, Y3, Y3
@@ -6405,57 +6502,72 @@ set:
 	VMOVUPD Y8, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF32AVX512R8V3(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R8V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
-	MOVQ       R12, R13
-	MOVQ       R13, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+4
-	CMOVQGT    R8, R13
-	MOVQ       R13, R15
-	MOVQ       R15, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+5
-	CMOVQGT    R8, R15
-	MOVQ       R15, AX
-	MOVQ       AX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+6
-	CMOVQGT    R8, AX
-	MOVQ       AX, BX
-	MOVQ       BX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+7
-	CMOVQGT    R8, BX
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVQ    R12, R13
+	MOVQ    R13, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+4
+	CMOVQGT R8, R13
+	MOVQ    R13, R15
+	MOVQ    R15, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+5
+	CMOVQGT R8, R15
+	MOVQ    R15, AX
+	MOVQ    AX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+6
+	CMOVQGT R8, AX
+	MOVQ    AX, BX
+	MOVQ    BX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+7
+	CMOVQGT R8, BX
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+	KMOVW   76(DI), K3
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
-	KMOVW      76(DI), K3
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -6483,6 +6595,7 @@ TEXT ·gemmF32AVX512R8V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -6516,6 +6629,7 @@ TEXT ·gemmF32AVX512R8V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -6559,6 +6673,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -6706,56 +6821,71 @@ set:
 	VMOVUPS Z23, K3, 128(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF32AVX512R8V2(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R8V2(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
-	MOVQ       R12, R13
-	MOVQ       R13, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+4
-	CMOVQGT    R8, R13
-	MOVQ       R13, R15
-	MOVQ       R15, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+5
-	CMOVQGT    R8, R15
-	MOVQ       R15, AX
-	MOVQ       AX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+6
-	CMOVQGT    R8, AX
-	MOVQ       AX, BX
-	MOVQ       BX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+7
-	CMOVQGT    R8, BX
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVQ    R12, R13
+	MOVQ    R13, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+4
+	CMOVQGT R8, R13
+	MOVQ    R13, R15
+	MOVQ    R15, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+5
+	CMOVQGT R8, R15
+	MOVQ    R15, AX
+	MOVQ    AX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+6
+	CMOVQGT R8, AX
+	MOVQ    AX, BX
+	MOVQ    BX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+7
+	CMOVQGT R8, BX
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -6775,6 +6905,7 @@ TEXT ·gemmF32AVX512R8V2(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -6800,6 +6931,7 @@ TEXT ·gemmF32AVX512R8V2(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -6834,6 +6966,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -6949,55 +7082,70 @@ set:
 	VMOVUPS Z15, K2, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF32AVX512R8V1(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R8V1(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
-	MOVQ       R12, R13
-	MOVQ       R13, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+4
-	CMOVQGT    R8, R13
-	MOVQ       R13, R15
-	MOVQ       R15, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+5
-	CMOVQGT    R8, R15
-	MOVQ       R15, AX
-	MOVQ       AX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+6
-	CMOVQGT    R8, AX
-	MOVQ       AX, BX
-	MOVQ       BX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+7
-	CMOVQGT    R8, BX
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVQ    R12, R13
+	MOVQ    R13, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+4
+	CMOVQGT R8, R13
+	MOVQ    R13, R15
+	MOVQ    R15, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+5
+	CMOVQGT R8, R15
+	MOVQ    R15, AX
+	MOVQ    AX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+6
+	CMOVQGT R8, AX
+	MOVQ    AX, BX
+	MOVQ    BX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+7
+	CMOVQGT R8, BX
+	KMOVW   72(DI), K1
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -7009,6 +7157,7 @@ TEXT ·gemmF32AVX512R8V1(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
@@ -7026,6 +7175,7 @@ TEXT ·gemmF32AVX512R8V1(SB), NOSPLIT, $0-8
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -7051,6 +7201,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -7134,37 +7285,52 @@ set:
 	VMOVUPS Z7, K1, (SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF32AVX512R4V3(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R4V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+	KMOVW   76(DI), K3
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
-	KMOVW      76(DI), K3
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -7180,6 +7346,7 @@ TEXT ·gemmF32AVX512R4V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -7197,6 +7364,7 @@ TEXT ·gemmF32AVX512R4V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -7224,6 +7392,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -7299,36 +7468,51 @@ set:
 	VMOVUPS Z11, K3, 128(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF32AVX512R4V2(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R4V2(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -7340,6 +7524,7 @@ TEXT ·gemmF32AVX512R4V2(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -7353,6 +7538,7 @@ TEXT ·gemmF32AVX512R4V2(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -7375,6 +7561,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -7434,35 +7621,50 @@ set:
 	VMOVUPS Z7, K2, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF32AVX512R4V1(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R4V1(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -7470,6 +7672,7 @@ TEXT ·gemmF32AVX512R4V1(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
@@ -7479,6 +7682,7 @@ TEXT ·gemmF32AVX512R4V1(SB), NOSPLIT, $0-8
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -7496,6 +7700,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -7539,27 +7744,42 @@ set:
 	VMOVUPS Z3, K1, (SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF32AVX512R2V3(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R2V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+	KMOVW   76(DI), K3
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
-	KMOVW      76(DI), K3
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -7569,6 +7789,7 @@ TEXT ·gemmF32AVX512R2V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -7578,6 +7799,7 @@ TEXT ·gemmF32AVX512R2V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -7597,6 +7819,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -7636,26 +7859,41 @@ set:
 	VMOVUPS Z5, K3, 128(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF32AVX512R2V2(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R2V2(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -7663,6 +7901,7 @@ TEXT ·gemmF32AVX512R2V2(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -7670,6 +7909,7 @@ TEXT ·gemmF32AVX512R2V2(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -7686,6 +7926,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -7717,35 +7958,52 @@ set:
 	VMOVUPS Z3, K2, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF32AVX512R2V1(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R2V1(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -7759,6 +8017,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -7782,57 +8041,72 @@ set:
 	VMOVUPS Z1, K1, (SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX512R8V3(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R8V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
-	MOVQ       R12, R13
-	MOVQ       R13, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+4
-	CMOVQGT    R8, R13
-	MOVQ       R13, R15
-	MOVQ       R15, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+5
-	CMOVQGT    R8, R15
-	MOVQ       R15, AX
-	MOVQ       AX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+6
-	CMOVQGT    R8, AX
-	MOVQ       AX, BX
-	MOVQ       BX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+7
-	CMOVQGT    R8, BX
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVQ    R12, R13
+	MOVQ    R13, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+4
+	CMOVQGT R8, R13
+	MOVQ    R13, R15
+	MOVQ    R15, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+5
+	CMOVQGT R8, R15
+	MOVQ    R15, AX
+	MOVQ    AX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+6
+	CMOVQGT R8, AX
+	MOVQ    AX, BX
+	MOVQ    BX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+7
+	CMOVQGT R8, BX
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+	KMOVW   76(DI), K3
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
-	KMOVW      76(DI), K3
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -7860,6 +8134,7 @@ TEXT ·gemmF64AVX512R8V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -7893,6 +8168,7 @@ TEXT ·gemmF64AVX512R8V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -7936,6 +8212,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -8083,56 +8360,71 @@ set:
 	VMOVUPD Z23, K3, 128(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX512R8V2(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R8V2(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
-	MOVQ       R12, R13
-	MOVQ       R13, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+4
-	CMOVQGT    R8, R13
-	MOVQ       R13, R15
-	MOVQ       R15, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+5
-	CMOVQGT    R8, R15
-	MOVQ       R15, AX
-	MOVQ       AX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+6
-	CMOVQGT    R8, AX
-	MOVQ       AX, BX
-	MOVQ       BX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+7
-	CMOVQGT    R8, BX
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVQ    R12, R13
+	MOVQ    R13, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+4
+	CMOVQGT R8, R13
+	MOVQ    R13, R15
+	MOVQ    R15, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+5
+	CMOVQGT R8, R15
+	MOVQ    R15, AX
+	MOVQ    AX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+6
+	CMOVQGT R8, AX
+	MOVQ    AX, BX
+	MOVQ    BX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+7
+	CMOVQGT R8, BX
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -8152,6 +8444,7 @@ TEXT ·gemmF64AVX512R8V2(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -8177,6 +8470,7 @@ TEXT ·gemmF64AVX512R8V2(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -8211,6 +8505,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -8326,55 +8621,70 @@ set:
 	VMOVUPD Z15, K2, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX512R8V1(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R8V1(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
-	MOVQ       R12, R13
-	MOVQ       R13, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+4
-	CMOVQGT    R8, R13
-	MOVQ       R13, R15
-	MOVQ       R15, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+5
-	CMOVQGT    R8, R15
-	MOVQ       R15, AX
-	MOVQ       AX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+6
-	CMOVQGT    R8, AX
-	MOVQ       AX, BX
-	MOVQ       BX, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+7
-	CMOVQGT    R8, BX
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVQ    R12, R13
+	MOVQ    R13, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+4
+	CMOVQGT R8, R13
+	MOVQ    R13, R15
+	MOVQ    R15, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+5
+	CMOVQGT R8, R15
+	MOVQ    R15, AX
+	MOVQ    AX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+6
+	CMOVQGT R8, AX
+	MOVQ    AX, BX
+	MOVQ    BX, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+7
+	CMOVQGT R8, BX
+	KMOVW   72(DI), K1
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -8386,6 +8696,7 @@ TEXT ·gemmF64AVX512R8V1(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
@@ -8403,6 +8714,7 @@ TEXT ·gemmF64AVX512R8V1(SB), NOSPLIT, $0-8
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -8428,6 +8740,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -8511,37 +8824,52 @@ set:
 	VMOVUPD Z7, K1, (SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX512R4V3(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R4V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+	KMOVW   76(DI), K3
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
-	KMOVW      76(DI), K3
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -8557,6 +8885,7 @@ TEXT ·gemmF64AVX512R4V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -8574,6 +8903,7 @@ TEXT ·gemmF64AVX512R4V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -8601,6 +8931,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -8676,36 +9007,51 @@ set:
 	VMOVUPD Z11, K3, 128(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX512R4V2(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R4V2(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -8717,6 +9063,7 @@ TEXT ·gemmF64AVX512R4V2(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -8730,6 +9077,7 @@ TEXT ·gemmF64AVX512R4V2(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -8752,6 +9100,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -8811,35 +9160,50 @@ set:
 	VMOVUPD Z7, K2, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX512R4V1(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R4V1(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -8847,6 +9211,7 @@ TEXT ·gemmF64AVX512R4V1(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
@@ -8856,6 +9221,7 @@ TEXT ·gemmF64AVX512R4V1(SB), NOSPLIT, $0-8
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -8873,6 +9239,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -8916,27 +9283,42 @@ set:
 	VMOVUPD Z3, K1, (SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX512R2V3(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R2V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+	KMOVW   76(DI), K3
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
-	KMOVW      76(DI), K3
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -8946,6 +9328,7 @@ TEXT ·gemmF64AVX512R2V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -8955,6 +9338,7 @@ TEXT ·gemmF64AVX512R2V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -8974,6 +9358,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -9013,26 +9398,41 @@ set:
 	VMOVUPD Z5, K3, 128(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX512R2V2(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R2V2(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -9040,6 +9440,7 @@ TEXT ·gemmF64AVX512R2V2(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -9047,6 +9448,7 @@ TEXT ·gemmF64AVX512R2V2(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -9063,6 +9465,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -9094,35 +9497,52 @@ set:
 	VMOVUPD Z3, K2, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmF64AVX512R2V1(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R2V1(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -9136,6 +9556,7 @@ loop:
 	DECQ         CX
 	JNZ          loop
 	MOVQ         48(DI), SI
+	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
 	CMPQ         80(DI), $+0
@@ -9159,37 +9580,52 @@ set:
 	VMOVUPD Z1, K1, (SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC64AVX512R4V3(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R4V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+	KMOVW   76(DI), K3
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
-	KMOVW      76(DI), K3
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z1, Z1, Z1
@@ -9217,6 +9653,7 @@ TEXT ·gemmC64AVX512R4V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -9234,6 +9671,7 @@ TEXT ·gemmC64AVX512R4V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -9277,6 +9715,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSS   96(DI), Z24
@@ -9377,36 +9816,51 @@ set:
 	VMOVUPS Z20, K3, 128(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC64AVX512R4V2(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R4V2(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z1, Z1, Z1
@@ -9426,6 +9880,7 @@ TEXT ·gemmC64AVX512R4V2(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -9439,6 +9894,7 @@ TEXT ·gemmC64AVX512R4V2(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -9473,6 +9929,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSS   96(DI), Z16
@@ -9549,35 +10006,50 @@ set:
 	VMOVUPS Z13, K2, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC64AVX512R4V1(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R4V1(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -9589,6 +10061,7 @@ TEXT ·gemmC64AVX512R4V1(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
@@ -9598,6 +10071,7 @@ TEXT ·gemmC64AVX512R4V1(SB), NOSPLIT, $0-8
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -9623,6 +10097,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSS   96(DI), Z8
@@ -9675,27 +10150,42 @@ set:
 	VMOVUPS Z6, K1, (SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC64AVX512R2V3(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R2V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+	KMOVW   76(DI), K3
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
-	KMOVW      76(DI), K3
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z1, Z1, Z1
@@ -9711,6 +10201,7 @@ TEXT ·gemmC64AVX512R2V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -9720,6 +10211,7 @@ TEXT ·gemmC64AVX512R2V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -9747,6 +10239,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSS   96(DI), Z12
@@ -9799,26 +10292,41 @@ set:
 	VMOVUPS Z8, K3, 128(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC64AVX512R2V2(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R2V2(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z1, Z1, Z1
@@ -9830,6 +10338,7 @@ TEXT ·gemmC64AVX512R2V2(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -9837,6 +10346,7 @@ TEXT ·gemmC64AVX512R2V2(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -9859,6 +10369,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSS   96(DI), Z8
@@ -9899,25 +10410,40 @@ set:
 	VMOVUPS Z5, K2, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC64AVX512R2V1(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R2V1(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -9925,11 +10451,13 @@ TEXT ·gemmC64AVX512R2V1(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -9947,6 +10475,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSS   96(DI), Z4
@@ -9975,37 +10504,52 @@ set:
 	VMOVUPS Z2, K1, (SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC128AVX512R4V3(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R4V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+	KMOVW   76(DI), K3
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
-	KMOVW      76(DI), K3
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z1, Z1, Z1
@@ -10033,6 +10577,7 @@ TEXT ·gemmC128AVX512R4V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -10050,6 +10595,7 @@ TEXT ·gemmC128AVX512R4V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -10093,6 +10639,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSD   88(DI), Z24
@@ -10193,36 +10740,51 @@ set:
 	VMOVUPD Z20, K3, 128(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC128AVX512R4V2(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R4V2(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z1, Z1, Z1
@@ -10242,6 +10804,7 @@ TEXT ·gemmC128AVX512R4V2(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -10255,6 +10818,7 @@ TEXT ·gemmC128AVX512R4V2(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -10289,6 +10853,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSD   88(DI), Z16
@@ -10365,35 +10930,50 @@ set:
 	VMOVUPD Z13, K2, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC128AVX512R4V1(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R4V1(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
-	MOVQ       R10, R11
-	MOVQ       R11, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+2
-	CMOVQGT    R8, R11
-	MOVQ       R11, R12
-	MOVQ       R12, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+3
-	CMOVQGT    R8, R12
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	KMOVW   72(DI), K1
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -10405,6 +10985,7 @@ TEXT ·gemmC128AVX512R4V1(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
@@ -10414,6 +10995,7 @@ TEXT ·gemmC128AVX512R4V1(SB), NOSPLIT, $0-8
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -10439,6 +11021,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSD   88(DI), Z8
@@ -10491,27 +11074,42 @@ set:
 	VMOVUPD Z6, K1, (SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC128AVX512R2V3(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R2V3(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+	KMOVW   76(DI), K3
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
-	KMOVW      76(DI), K3
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z1, Z1, Z1
@@ -10527,6 +11125,7 @@ TEXT ·gemmC128AVX512R2V3(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -10536,6 +11135,7 @@ TEXT ·gemmC128AVX512R2V3(SB), NOSPLIT, $0-8
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -10563,6 +11163,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSD   88(DI), Z12
@@ -10615,26 +11216,41 @@ set:
 	VMOVUPD Z8, K3, 128(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC128AVX512R2V2(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R2V2(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+	KMOVW   74(DI), K2
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
-	KMOVW      74(DI), K2
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z1, Z1, Z1
@@ -10646,6 +11262,7 @@ TEXT ·gemmC128AVX512R2V2(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
@@ -10653,6 +11270,7 @@ TEXT ·gemmC128AVX512R2V2(SB), NOSPLIT, $0-8
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -10675,6 +11293,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSD   88(DI), Z8
@@ -10715,25 +11334,40 @@ set:
 	VMOVUPD Z5, K2, 64(SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET
 
 // func gemmC128AVX512R2V1(t uintptr)
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R2V1(SB), NOSPLIT, $0-8
-	MOVQ       t+0(FP), DI
-	MOVQ       16(DI), R9
-	XORQ       R10, R10
-	MOVQ       R10, R8
-	ADDQ       R9, R8
-	CMPQ       64(DI), $+1
-	CMOVQGT    R8, R10
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	KMOVW   72(DI), K1
+
+tile:
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       32(DI), DX
+	ADDQ       120(DI), DX
 	MOVQ       (DI), CX
 	MOVQ       24(DI), R8
 	MOVQ       40(DI), R9
-	KMOVW      72(DI), K1
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -10741,11 +11375,13 @@ TEXT ·gemmC128AVX512R2V1(SB), NOSPLIT, $0-8
 	CMPQ       CX, $+64
 	JL         loop
 	MOVQ       48(DI), SI
+	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	MOVQ       8(DI), SI
+	ADDQ       112(DI), SI
 	MOVQ       24(DI), R8
 
 loop:
@@ -10763,6 +11399,7 @@ loop:
 	DECQ           CX
 	JNZ            loop
 	MOVQ           48(DI), SI
+	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
 	VBROADCASTSD   88(DI), Z4
@@ -10791,5 +11428,16 @@ set:
 	VMOVUPD Z2, K1, (SI)
 
 done:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
 	VZEROUPPER
 	RET

@@ -87,6 +87,10 @@ func gemmBatch[T Number](p *products, g *engine.Gemm, alpha, beta T) {
 		c: matrix{p: g.C.P, rs: g.C.Row, cs: g.C.Col, batch: g.C.Batch},
 	}
 	w.plan()
+	if g.Batch > 1 && w.fuses() {
+		w.fused(g.Batch)
+		return
+	}
 	size := sizeOf[T]()
 	for i := range g.Batch {
 		w.run()

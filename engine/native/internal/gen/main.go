@@ -11,6 +11,9 @@
 // accumulator of its own that takes the products in the order of p, so its bits
 // do not depend on the shape of the tile it happens to lie in.
 //
+// It does so for a batch of tiles, one after the other, in one call: calls and
+// what is set up once would cost small products more than their arithmetic.
+//
 // Real kernels keep one accumulator register per row and vector. Complex
 // kernels work on interleaved (re, im) pairs and keep two, Σ re(a)·b and
 // Σ im(a)·b, which are joined once at the end:
@@ -44,6 +47,11 @@ const (
 	offMask = 72
 	offAdd  = 80
 	offOne  = 88
+
+	offLeft           = 104
+	offAt             = 112 // of a, b, c: 8 bytes each
+	offStep           = 136 // of a, b, c
+	ofA, ofB, ofC int = 0, 8, 16
 )
 
 // isa is one instruction set with its register file.
@@ -275,16 +283,17 @@ func (kn *kernel) emit() {
 	Doc(kn.name() + " computes one tile.")
 	Load(Param("t"), arg)
 	kn.rowOffsets()
-	MOVQ(mem(arg, offA), a)
-	MOVQ(mem(arg, offB), b)
-	MOVQ(mem(arg, offK), k)
-	MOVQ(mem(arg, offACS), acs)
-	MOVQ(mem(arg, offBRS), brs)
 	for j := range kn.nv {
 		if kn.masks != nil {
 			KMOVW(mem(arg, offMask+2*j), kn.masks[j])
 		}
 	}
+	Label("tile")
+	kn.base(offA, ofA, a)
+	kn.base(offB, ofB, b)
+	MOVQ(mem(arg, offK), k)
+	MOVQ(mem(arg, offACS), acs)
+	MOVQ(mem(arg, offBRS), brs)
 	for i := range kn.mr {
 		for j := range kn.nv {
 			kn.zero(kn.acc[i][j])
@@ -296,8 +305,23 @@ func (kn *kernel) emit() {
 	kn.prefetch()
 	kn.loop()
 	kn.epilogue()
+	Label("done")
+	DECQ(mem(arg, offLeft))
+	JLE(operand.LabelRef("end"))
+	for _, of := range []int{ofA, ofB, ofC} {
+		MOVQ(mem(arg, offStep+of), k)
+		ADDQ(k, mem(arg, offAt+of))
+	}
+	JMP(operand.LabelRef("tile"))
+	Label("end")
 	VZEROUPPER()
 	RET()
+}
+
+// base loads the address of an operand of the batch's present tile.
+func (kn *kernel) base(off, of int, r reg.GPPhysical) {
+	MOVQ(mem(arg, off), r)
+	ADDQ(mem(arg, offAt+of), r)
 }
 
 // prefetch asks for the lines of C, so that they are there when the sums are,
@@ -306,7 +330,7 @@ func (kn *kernel) prefetch() {
 	c, crs := a, acs // loaded again below
 	CMPQ(k, operand.I8(64))
 	JL(operand.LabelRef("loop"))
-	MOVQ(mem(arg, offC), c)
+	kn.base(offC, ofC, c)
 	MOVQ(mem(arg, offCRS), crs)
 	for i := range kn.mr {
 		for j := 0; j < kn.nv*kn.bytes; j += 64 {
@@ -316,7 +340,7 @@ func (kn *kernel) prefetch() {
 			ADDQ(crs, c)
 		}
 	}
-	MOVQ(mem(arg, offA), a)
+	kn.base(offA, ofA, a)
 	MOVQ(mem(arg, offACS), acs)
 }
 
@@ -353,7 +377,7 @@ func (kn *kernel) loop() {
 
 func (kn *kernel) epilogue() {
 	c, crs, rows := a, acs, k
-	MOVQ(mem(arg, offC), c)
+	kn.base(offC, ofC, c)
 	MOVQ(mem(arg, offCRS), crs)
 	MOVQ(mem(arg, offRows), rows)
 	if kn.complex {
@@ -377,7 +401,6 @@ func (kn *kernel) epilogue() {
 	JMP(operand.LabelRef("done"))
 	Label("set")
 	kn.rowsOut("set", c, crs, rows, false)
-	Label("done")
 }
 
 func (kn *kernel) rowsOut(tag string, c, crs, rows reg.GPPhysical, add bool) {
