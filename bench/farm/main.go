@@ -6,9 +6,16 @@
 //	farm allocs [-items N] [-lanes L]               allocations per item inside one process, plus 1e-9
 //	farm work [-items N] [-spin K]                  items per second, items of K steps of arithmetic each
 //	farm static [-items N] [-spin K]                the same items split in equal blocks, without the scheduler
+//	farm greedy [-items N] [-spin K] [-tail A]      time of the call / time of a greedy schedule of the same items
+//	farm failing [-items N] [-spin K] [-tail A]     time from an item's error to its return / what it may take
+//	farm reply [-items N] [-spin K] [-lanes L]      µs in which the root answers, 99th percentile, while L lanes compute there
+//	farm idle                                       % of a core that a rank without work takes
+//	farm coordinator [-items N] [-spin K]           % of the items' processor time that everything else takes
+//	farm spent [-items N] [-progress]               ns of processor time per item that does nothing
 //
-// null, work and static run under a launcher; every rank has -lanes lanes.
-// With -coordinate the root computes nothing.
+// All but handout and allocs run under a launcher; every rank has -lanes lanes.
+// With -coordinate the root computes nothing. With -tail the items' steps are drawn
+// from a Pareto distribution of that shape, K at least.
 package main
 
 import (
@@ -16,8 +23,11 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"os"
 	"runtime"
+	"slices"
+	"strings"
 	"sync"
 	"time"
 
@@ -28,7 +38,8 @@ import (
 
 type options struct {
 	items, batch, depth, lanes, spin int
-	coordinate                       bool
+	tail                             float64
+	coordinate, progress             bool
 }
 
 func main() {
@@ -39,15 +50,22 @@ func main() {
 	f.IntVar(&o.depth, "depth", 0, "batches in flight; 0: automatic")
 	f.IntVar(&o.lanes, "lanes", 1, "lanes per rank")
 	f.IntVar(&o.spin, "spin", 0, "steps of arithmetic per item")
+	f.Float64Var(&o.tail, "tail", 0, "shape of the distribution of the steps; 0: all alike")
+	f.BoolVar(&o.progress, "progress", false, "ask for progress every 10 ms")
 	f.BoolVar(&o.coordinate, "coordinate", false, "the root only coordinates")
 	modes := map[string]func(context.Context, *mpi.Runtime, options) (float64, error){
-		"null": farm, "work": farm, "static": static, "handout": handout, "allocs": allocs,
+		"null": farm, "work": farm, "static": static, "handout": handout, "allocs": allocs, "greedy": greedy,
+		"failing": failing, "reply": reply, "idle": idle, "coordinator": coordinator, "spent": spent,
 	}
 	if len(os.Args) < 2 || modes[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: farm null|work|static|handout|allocs [flags]")
+		fmt.Fprintln(os.Stderr, "usage: farm "+strings.Join(slices.Sorted(maps.Keys(modes)), "|")+" [flags]")
 		os.Exit(2)
 	}
 	_ = f.Parse(os.Args[2:]) // ExitOnError
+	if needsClocks := []string{"greedy", "failing", "reply", "idle", "coordinator", "spent"}; !haveClocks && slices.Contains(needsClocks, os.Args[1]) {
+		fmt.Fprintln(os.Stderr, "farm:", os.Args[1], "reads clocks of Linux")
+		os.Exit(2)
+	}
 	p := mpi.Program{Options: mpi.Options{Lanes: o.lanes}}
 	os.Exit(p.Run(func(ctx context.Context, rt *mpi.Runtime) error {
 		x, err := modes[os.Args[1]](ctx, rt, o)
@@ -90,7 +108,8 @@ func farm(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 	if o.coordinate && root {
 		n = -1
 	}
-	item := func(_ context.Context, x int64) (int64, error) { return work(x, o.spin) * 2, nil }
+	spins := o.spins()
+	item := func(_ context.Context, x int64) (int64, error) { return work(x, spins(x)) * 2, nil }
 	call := func(items []int64) ([]int64, error) {
 		if !root {
 			items = nil
@@ -107,16 +126,16 @@ func farm(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 	if err != nil || !root {
 		return 0, err
 	}
-	return float64(o.items) / seconds, verify(out, o.spin)
+	return float64(o.items) / seconds, verify(out, spins)
 }
 
-func verify(out []int64, spin int) error {
+func verify(out []int64, spins func(int64) int) error {
 	step := max(1, len(out)/1000)
-	if spin == 0 {
+	if spins(0) == 0 {
 		step = 1
 	}
 	for i := 0; i < len(out); i += step {
-		if want := work(int64(i), spin) * 2; out[i] != want {
+		if want := work(int64(i), spins(int64(i))) * 2; out[i] != want {
 			return fmt.Errorf("item %d: %d, want %d", i, out[i], want)
 		}
 	}
@@ -127,6 +146,7 @@ func verify(out []int64, spin int) error {
 func static(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 	c := rt.World()
 	out := make([]int64, o.items)
+	spins := o.spins()
 	if err := c.Barrier(ctx); err != nil {
 		return 0, err
 	}
@@ -137,7 +157,7 @@ func static(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 		k := c.Rank()*o.lanes + l
 		wg.Go(func() {
 			for i := o.items * k / parts; i < o.items*(k+1)/parts; i++ {
-				out[i] = work(int64(i), o.spin) * 2
+				out[i] = work(int64(i), spins(int64(i))) * 2
 			}
 		})
 	}
@@ -166,7 +186,7 @@ func local(ctx context.Context, o options) (time.Duration, uint64, error) {
 	if err != nil {
 		return 0, 0, err
 	}
-	return elapsed, after.Mallocs - before.Mallocs, verify(out, 0)
+	return elapsed, after.Mallocs - before.Mallocs, verify(out, o.spins())
 }
 
 var errRanks = errors.New("farm: handout and allocs measure one process")
