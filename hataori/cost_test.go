@@ -176,3 +176,33 @@ func TestBadCost(t *testing.T) {
 		}
 	}
 }
+
+// An item fails and the last lane gets sick, while items of lower index are left:
+// nobody can say that none of them would have failed.
+func TestCostFailureBeforeTheLanesAreSick(t *testing.T) {
+	for _, ranks := range []int{1, 3} {
+		var a agreement
+		onRanks(t, ranks, mpitest.Options{}, func(w *World) error {
+			var ex lanes.Executor[int]
+			if w.Rank() == ranks-1 {
+				asked := 0
+				ex = lanes.Of([]int{0}, lanes.Options[int]{Healthy: func(lanes.Lane, int) error {
+					if asked++; asked > 3 {
+						return errSpecial
+					}
+					return nil
+				}})
+			}
+			_, err := PmapLanes(context.Background(), w, ex, Options{Cost: func(i int) float64 { return float64(i) }}, count(w, 0, 10),
+				func(_ context.Context, _ int, x int) (int, error) {
+					if x == 9 {
+						return 0, errors.New("first of all")
+					}
+					return x, nil
+				})
+			a.add(w.Rank(), err)
+			return again(w)
+		})
+		a.check(t, ranks, ErrNoHealthyLane)
+	}
+}

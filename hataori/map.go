@@ -98,9 +98,9 @@ func (j *job[L, T, U]) runLocal(n int64) (*fault, error) {
 	switch {
 	case j.ctx.Err() != nil && !complete:
 		return j.sign(cancelFault(j.ctx)), nil
-	case low != nil:
+	case low != nil && j.q.Left() == 0:
 		return low, nil
-	case !complete:
+	case !complete: // if an item failed, those below it are left, which might fail too
 		return j.sign(noHealthyLane(j.sick)), nil
 	}
 	return nil, nil

@@ -288,7 +288,7 @@ func (s *stream[L, T, U]) local(j *job[L, T, U]) (own *fault, err error) {
 		return s.noExecutor(ran), nil
 	case j.ctx.Err() != nil && !b.whole():
 		return s.fault(cancelFault(j.ctx)), nil
-	case j.failure() != nil:
+	case j.failure() != nil && j.q.Left() == 0:
 		return nil, nil
 	case j.sick != nil && !b.whole():
 		j.lower(-1)
