@@ -218,8 +218,8 @@ type timed struct {
 	items int64
 }
 
-// times are the quartiles of the rank's items, weighted by their number where a
-// span holds several.
+// times are the quartiles of the rank's items, of less than eight the shortest
+// instead of the first. Where a span holds several items all took its mean.
 func (r *Rank) times() (items int64, quartile [3]time.Duration) {
 	var list []timed
 	for _, l := range r.Lanes {
@@ -230,7 +230,10 @@ func (r *Rank) times() (items int64, quartile [3]time.Duration) {
 	}
 	slices.SortFunc(list, func(a, b timed) int { return cmp.Compare(a.each, b.each) })
 	for k := range quartile {
-		left := items / 4 * int64(k+1)
+		left := items * int64(k+1) / 4
+		if k == 0 && items < 8 {
+			left = 0
+		}
 		for _, t := range list {
 			if left -= t.items; left < 0 {
 				quartile[k] = t.each
@@ -243,11 +246,12 @@ func (r *Rank) times() (items int64, quartile [3]time.Duration) {
 
 // leastTimed is the number of items below which times are not compared: a few
 // items may be long by themselves.
-const leastTimed = 8
+const leastTimed = 4
 
-// slowRank finds the rank, if there is one, three quarters of whose items take
-// longer than three quarters of those elsewhere, and the middle one at least half
-// again as long. "Elsewhere" is the middle one of the other ranks.
+// slowRank finds the rank, if there is one, three quarters of whose items (of less
+// than eight, all) take longer than three quarters of those elsewhere, and the
+// middle one at least half again as long. "Elsewhere" is the middle one of the
+// other ranks.
 func (c *Call) slowRank() *SlowRank {
 	type row struct {
 		*Rank
