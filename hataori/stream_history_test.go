@@ -38,8 +38,9 @@ func TestStreamHistories(t *testing.T) {
 
 func streamHistory(seed uint64) error {
 	r := rand.New(rand.NewPCG(seed, 9))
-	ranks, n := 1+r.IntN(4), r.IntN(200)
-	o := Options{Root: r.IntN(ranks), Window: r.IntN(30), Batch: r.IntN(4), Ordered: r.IntN(2) == 0, RoundTrip: r.IntN(2) == 0}
+	ranks, n := 1+r.IntN(6), r.IntN(200)
+	o := Options{Root: r.IntN(ranks), Window: r.IntN(30), Batch: r.IntN(4), Ordered: r.IntN(2) == 0, RoundTrip: r.IntN(2) == 0,
+		Group: []int{0, 1, 2, 3, GroupByHost}[r.IntN(5)]}
 	end := map[string]int{}
 	for _, what := range []string{"item", "source", "sink"} {
 		if r.IntN(3) == 0 {
@@ -55,6 +56,7 @@ func streamHistory(seed uint64) error {
 		cost[i] = time.Duration(r.ExpFloat64() * float64(time.Millisecond))
 	}
 	slow := time.Duration(r.IntN(2)) * time.Millisecond
+	hot := []int{1, 1, 4, 20, 400}[r.IntN(5)]
 	b := &book{ordered: o.Ordered}
 	b.before = func(_ context.Context, i int64) error {
 		time.Sleep(slow)
@@ -86,6 +88,7 @@ func streamHistory(seed uint64) error {
 		if err != nil {
 			return err
 		}
+		w.hot = hot
 		w.pause = func(d time.Duration) { time.Sleep(max(d, 50*time.Microsecond)) }
 		ctx := context.Background()
 		if cancel > 0 && w.Rank() == who {

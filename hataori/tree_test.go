@@ -1,16 +1,21 @@
 package hataori
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"maps"
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
+	"github.com/hataori/hataori-go/hataori/internal/farm"
+	"github.com/hataori/hataori-go/hataori/internal/wire"
 	"github.com/hataori/hataori-go/lanes"
 	"github.com/hataori/hataori-go/mpi/mpitest"
 )
@@ -153,4 +158,143 @@ func TestGroupDisagrees(t *testing.T) {
 		}
 		return nil
 	})
+}
+
+// What Options promise, they promise in groups, too: all failures, evaluations
+// again, deadlines, and how far the call has come.
+func TestOptionsInGroups(t *testing.T) {
+	const ranks, n = 6, 60
+	for _, group := range []int{2, 3, 5} {
+		ran := make([]atomic.Int32, n)
+		onRanks(t, ranks, mpitest.Options{Seed: uint64(group)}, func(w *World) error {
+			var st Stats
+			var last Progress
+			o := Options{Group: group, Root: 1, Batch: 4, Collect: true, Retries: 2, ItemTimeout: 20 * time.Millisecond,
+				ErrorCodec: Sentinels(errSpecial), Stats: &st, Progress: func(p Progress) { last = p }}
+			got, err := PmapLanes(context.Background(), w, lanes.New(2), o, count(w, 1, n),
+				func(ctx context.Context, _ lanes.Lane, x int) (string, error) {
+					switch k := ran[x].Add(1); {
+					case x%10 == 3:
+						return "", fmt.Errorf("item %d: %w", x, errSpecial)
+					case x%10 == 6 && k < 3:
+						return "", Retryable(errSpecial)
+					case x == 17:
+						<-ctx.Done()
+						return "", ctx.Err()
+					}
+					return strings.Repeat("x", x), nil
+				})
+			var e *ItemErrors
+			if !errors.As(err, &e) || e.Count != 7 || !errors.Is(err, errSpecial) || !errors.Is(e.Errors[2], ErrItemTimeout) {
+				return fmt.Errorf("rank %d: %v", w.Rank(), err)
+			}
+			for k, i := range []int{3, 13, 17, 23, 33, 43, 53} {
+				if e.Errors[k].Index != i {
+					return fmt.Errorf("failure %d is of item %d, want %d", k, e.Errors[k].Index, i)
+				}
+			}
+			if w.Rank() != 1 {
+				return nil
+			}
+			for i, s := range got {
+				if want := strings.Repeat("x", i); s != want && i%10 != 3 && i != 17 {
+					return fmt.Errorf("result %d is %q", i, s)
+				}
+			}
+			retries := 0
+			for _, l := range st.Lanes {
+				retries += l.Retries
+			}
+			if len(st.Lanes) != 2*ranks || st.Items != n || retries != 12 || last.Done != n || last.Failed != 7 {
+				return fmt.Errorf("%d items, %d retries, %d lanes, last %+v", st.Items, retries, len(st.Lanes), last)
+			}
+			return nil
+		})
+		for i := range ran {
+			want := int32(1)
+			if i%10 == 6 {
+				want = 3
+			}
+			if k := ran[i].Load(); k != want {
+				t.Errorf("groups of %d: item %d evaluated %d times, want %d", group, i, k, want)
+			}
+		}
+	}
+}
+
+// A rank behind a relay that does not let go of its item is named twice: by the
+// root with its group, and by the relay.
+func TestOverdueInAGroup(t *testing.T) {
+	ctx, cancel := context.WithCancel(context.Background())
+	defer cancel()
+	root, relay := make(chan string, 1), make(chan string, 1)
+	onRanks(t, 4, mpitest.Options{}, func(w *World) error {
+		o := Options{Batch: 1, Depth: 1, Group: 2}
+		var ex lanes.Executor[lanes.Lane]
+		switch w.Rank() {
+		case 0, 1:
+			to := []chan string{root, relay}[w.Rank()]
+			o.Logger = slog.New(slog.NewTextHandler(writer(func(p []byte) {
+				if bytes.Contains(p, []byte("overdue=")) {
+					to <- string(p)
+				}
+			}), nil))
+		case 2:
+			ex = lanes.New(1)
+		}
+		_, err := PmapLanes(ctx, w, ex, o, count(w, 0, 5), func(ctx context.Context, _ lanes.Lane, x int) (int, error) {
+			cancel()
+			if s, want := <-relay, fmt.Sprintf("\"rank 2: items %d\"", x); !strings.Contains(s, want) {
+				t.Errorf("the relay says %q, want %s", s, want)
+			}
+			if s, want := <-root, "\"rank 1 and its group of 2: items "; !strings.Contains(s, want) {
+				t.Errorf("the root says %q, want %s", s, want)
+			}
+			return 0, ctx.Err()
+		})
+		if !errors.Is(err, context.Canceled) {
+			return fmt.Errorf("rank %d: %v", w.Rank(), err)
+		}
+		return nil
+	})
+}
+
+// Results of several grants, and indices that come a second time in a newer one.
+func TestShelf(t *testing.T) {
+	items := func(first, count int64, b byte) *wire.Items {
+		it, err := wire.ParseItems(wire.Header{First: first, Count: count}, bytes.Repeat([]byte{b}, int(count)), 1)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return it
+	}
+	r := func(first, end int64) farm.Range { return farm.Range{First: first, End: end} }
+	var s shelf
+	check := func(err error, ok bool, grants int) {
+		t.Helper()
+		if (err == nil) != ok || len(s.list()) != grants {
+			t.Errorf("%v, %d grants are left, want %d", err, len(s.list()), grants)
+		}
+	}
+	s.add(r(0, 6), items(0, 6, 'a'))
+	check(s.take(r(2, 4)), true, 1) // given back
+	s.add(r(6, 9), items(6, 3, 'b'))
+	s.add(r(2, 4), items(2, 2, 'c'))
+	for i, want := range "aaccaabbb" {
+		if got := s.at(int64(i)); string(got) != string(want) {
+			t.Errorf("item %d is %q, want %q", i, got, want)
+		}
+	}
+	check(s.take(r(1, 7)), true, 2) // across all three
+	check(s.take(r(0, 1)), true, 1)
+	check(s.take(r(6, 9)), false, 1) // 6 has left
+	s = shelf{}
+	s.add(r(0, 2), items(0, 2, 'a'))
+	check(s.take(r(1, 3)), false, 1) // 2 was never here
+	defer func() {
+		if recover() == nil {
+			t.Error("an item was found that is not here")
+		}
+	}()
+	s.at(7)
 }

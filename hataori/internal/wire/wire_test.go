@@ -253,8 +253,18 @@ func FuzzMessage(f *testing.F) {
 			if !bytes.Equal(again, body) {
 				t.Fatalf("%x becomes %x", body, again)
 			}
-			if _, err := readResults(size, results); err != nil && !errors.Is(err, ErrMessage) {
+			got, err := readResults(size, results)
+			if err != nil && !errors.Is(err, ErrMessage) {
 				t.Fatal(err)
+			}
+			var n int64
+			r := ResultReader{Size: size, Data: results}
+			skipped := r.Runs(func(first, count int64) error {
+				n += count
+				return nil
+			})
+			if size != 0 && (skipped == nil) != (err == nil) || err == nil && size != 0 && n < int64(len(got)) {
+				t.Fatalf("reading finds %d results, %v; skipping %d, %v", len(got), err, n, skipped)
 			}
 		}
 	})
