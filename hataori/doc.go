@@ -102,5 +102,5 @@
 // 0.5 ms otherwise. A rank that stays away keeps the others waiting in the first
 // reduction, which no context can leave; [Options].PreflightTimeout bounds it.
 // Ranks that have waited for half of it announce themselves to rank 0, which can
-// then name those that did not.
+// then name those that did not; without a limit it tells the logger after a minute.
 package hataori

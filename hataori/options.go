@@ -107,7 +107,9 @@ type Options struct {
 
 	// PreflightTimeout is how long the call waits for all ranks to come to it.
 	// Then the ranks that came get a [*PreflightError] with [ErrAbsent] that
-	// names the others, and the world is broken. 0: for ever.
+	// names the others, and the world is broken. 0: for ever, because a rank may
+	// have an hour's work before it comes; after a minute, and again after two,
+	// four, …, Logger of rank 0 is then told which ranks are missing.
 	PreflightTimeout time.Duration
 
 	// Progress is told on the root, about every ProgressEvery (0: a second) and

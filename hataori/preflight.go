@@ -190,50 +190,81 @@ func (c *call) meet(send, recv []int64) error {
 	}
 	c.inFlight = []any{req, send, recv}
 	limit := c.opts.PreflightTimeout
-	if limit <= 0 { // a negative one is this rank's objection
+	if limit < 0 { // this rank's objection
 		return c.await(req)
 	}
-	start := time.Now()
+	start, warnAt := time.Now(), lateWarning
 	for {
 		done, err := c.test(req)
 		if err != nil || done {
 			return err
 		}
-		if waited := time.Since(start); waited > limit/2 {
-			if err := c.late(waited, limit); err != nil {
-				return err
+		waited := time.Since(start)
+		switch {
+		case limit > 0 && waited > limit/2:
+			err = c.late(waited, limit)
+		case limit == 0 && waited > warnAt/2:
+			if err = c.announce(); waited > warnAt {
+				c.warnLate(waited)
+				warnAt *= 2
 			}
+		}
+		if err != nil {
+			return err
 		}
 		c.ladder.wait(hotStarving, idleNap)
 	}
 }
 
+// lateWarning is after which time a call without PreflightTimeout first says that
+// it waits.
+const lateWarning = time.Minute
+
+// announce tells rank 0, once, that this rank has come to the call.
+func (c *call) announce() error {
+	w := c.w
+	if c.announced || w.rank == 0 {
+		return nil
+	}
+	c.announced = true
+	msg := wire.Finish(wire.AppendHeader(nil, wire.Header{Kind: wire.Announce, Epoch: w.epoch}))
+	r, err := w.comm.Isend(msg, 0, tagWorld)
+	if err != nil {
+		return err
+	}
+	return c.await(r)
+}
+
+// absent names, on rank 0, the ranks that have not announced themselves.
+func (c *call) absent() (names []string) {
+	for r := 1; r < c.w.size; r++ {
+		if !c.w.arrived[c.w.epoch][r] {
+			names = append(names, fmt.Sprint(r))
+		}
+	}
+	return names
+}
+
+// warnLate tells the logger that the call waits for others. Only rank 0 knows for
+// which, so that where it is missing itself nobody does.
+func (c *call) warnLate(waited time.Duration) {
+	waited = waited.Round(time.Second)
+	if c.w.rank != 0 {
+		c.log(slog.LevelInfo, "waits for ranks to come to the call; rank 0 says which, if it has come", "waited", waited)
+		return
+	}
+	c.log(slog.LevelWarn, "waits for ranks to come to the call", "absent", strings.Join(c.absent(), ", "), "waited", waited)
+}
+
 // late is what a rank does that has waited for more than half of the limit.
 func (c *call) late(waited, limit time.Duration) error {
 	w := c.w
-	if !c.announced {
-		c.announced = true
-		if w.rank != 0 {
-			msg := wire.Finish(wire.AppendHeader(nil, wire.Header{Kind: wire.Announce, Epoch: w.epoch}))
-			r, err := w.comm.Isend(msg, 0, tagWorld)
-			if err == nil {
-				err = c.await(r)
-			}
-			if err != nil {
-				return err
-			}
-		}
+	if err := c.announce(); err != nil {
+		return err
 	}
-	patience := limit
-	var absent []string
+	patience, absent := limit, []string{"0"}
 	if w.rank == 0 {
-		for r := 1; r < w.size; r++ {
-			if !w.arrived[w.epoch][r] {
-				absent = append(absent, fmt.Sprint(r))
-			}
-		}
-	} else {
-		absent = []string{"0"}
+		absent = c.absent()
 	}
 	if w.rank != 0 || len(absent) == 0 {
 		patience += limit / 2 // rank 0 names the absent ones, unless it is one of them
