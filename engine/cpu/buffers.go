@@ -18,7 +18,8 @@ type BufferStats struct {
 // Buffers returns the counters of the engine's buffers.
 //
 // Released memory is kept by size class (four per power of two) up to
-// Options.KeepBytes; what does not fit is left to the garbage collector. The
+// Options.KeepBytes; what does not fit is left to the garbage collector. Those
+// of 4 MiB and more lie in large pages where Linux grants them (madvise). The
 // engine owns it; Close drops it.
 func (e *Engine) Buffers() BufferStats {
 	e.buffers.mu.Lock()
@@ -71,6 +72,9 @@ func (b *buffers) get(n int) ([]byte, error) {
 	}
 	b.stats.Fresh++
 	b.mu.Unlock()
+	if size >= 2*hugePage {
+		return wide(size), nil
+	}
 	return engine.AlignedBytes(size), nil
 }
 

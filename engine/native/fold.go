@@ -22,6 +22,7 @@ type FoldPlan struct {
 	combine row
 	pre     row // from elements to running results, or nil
 	empty   func(acc unsafe.Pointer)
+	span    func(found, x unsafe.Pointer, n int) // the extreme of groups of 128 bytes, see folder.extreme; or nil
 	// post stores running results; scale is what pre multiplied by.
 	post func(dst unsafe.Pointer, step int, acc unsafe.Pointer, n int, scale float64)
 	// retry asks for another pass with elements scaled, 1 for none.
@@ -41,6 +42,7 @@ func (l Level) NewFold(f engine.Reduction, d engine.DType, kept, dst, src, summe
 	if err != nil {
 		panic(err)
 	}
+	p.span = spanOf(l, d, f)
 	p.reduction = newReduction(d.Size(), out[0].DType.Size(), kept, dst, src, summed, srcSummed)
 	return p
 }
@@ -314,6 +316,36 @@ func (f *folder) values(src unsafe.Pointer, n, step int) unsafe.Pointer {
 	return src
 }
 
+// extreme folds whole groups of n elements that lie together at x into the first
+// running result, and returns how many. It leaves zeros, which have signs, and
+// NaN to the rows. The result does not depend on the order.
+func (f *folder) extreme(x unsafe.Pointer, n, have int) int {
+	const group, found = 128, 32
+	p := f.p
+	groups := n * p.size / group
+	if groups < 2 {
+		return 0
+	}
+	p.span(f.made, x, groups)
+	for _, v := range unsafe.Slice((*uint64)(unsafe.Add(f.made, found)), found/8) {
+		if v != 0 {
+			return 0
+		}
+	}
+	for m := found / p.size / 2; m > 0; m /= 2 {
+		p.combine(f.made, f.made, unsafe.Add(f.made, m*p.size), m, &f.by)
+	}
+	if p.size == 8 && *(*uint64)(f.made)<<1 == 0 || p.size == 4 && *(*uint32)(f.made)<<1 == 0 {
+		return 0
+	}
+	if have == 0 {
+		f.copy(f.acc, f.made, 1)
+	} else {
+		p.combine(f.acc, f.acc, f.made, 1, &f.by)
+	}
+	return groups * group / p.size
+}
+
 // across folds n outputs side by side.
 func (f *folder) across(src unsafe.Pointer, lo, hi, n int) {
 	f.o.seek(f.p.summed, [maxOperands]int{}, lo)
@@ -340,7 +372,18 @@ func (f *folder) along(src unsafe.Pointer, lo, hi int) {
 	f.o.seek(outer, [maxOperands]int{}, lo/inner.n)
 	have := 0
 	for i, at := lo, lo%inner.n; i < hi; {
-		n := min(inner.n-at, foldLanes, hi-i)
+		n := min(inner.n-at, hi-i)
+		if p.span != nil && inner.step[1] == p.size {
+			if k := f.extreme(unsafe.Add(src, f.o.pos[1]+at*p.size), n, have); k > 0 {
+				have = max(have, 1)
+				if i, at = i+k, at+k; at == inner.n {
+					at = 0
+					f.o.next()
+				}
+				continue
+			}
+		}
+		n = min(n, foldLanes)
 		v := f.values(unsafe.Add(src, f.o.pos[1]+at*inner.step[1]), n, inner.step[1])
 		if k := min(n, have); k > 0 {
 			p.combine(f.acc, f.acc, v, k, &f.by)

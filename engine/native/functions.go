@@ -226,9 +226,9 @@ func unaryRow(l Level, u engine.Unary, d engine.DType) row {
 	case engine.Float64:
 		return vectorFunction(l, u, d, floatRow[float64](u))
 	case engine.Complex64:
-		return complexRow[complex64, float32](u)
+		return vectorComplex(l, u, d, complexRow[complex64, float32](u))
 	case engine.Complex128:
-		return complexRow[complex128, float64](u)
+		return vectorComplex(l, u, d, complexRow[complex128, float64](u))
 	}
 	return nil
 }

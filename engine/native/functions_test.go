@@ -4,6 +4,7 @@ import (
 	"math"
 	"math/big"
 	"math/rand/v2"
+	"slices"
 	"testing"
 	"unsafe"
 
@@ -106,4 +107,55 @@ func diff(got float64, want *big.Float) float64 {
 	}
 	d, _ := new(big.Float).Sub(new(big.Float).SetPrec(precision).SetFloat64(got), want).Float64()
 	return d
+}
+
+// TestExtremes holds the spans of maxima and minima to the greatest and least
+// element, zeros of either sign and NaN among them.
+func TestExtremes(t *testing.T) {
+	t.Run("float32", testExtremes[float32])
+	t.Run("float64", testExtremes[float64])
+}
+
+func testExtremes[T float](t *testing.T) {
+	rnd := rand.New(rand.NewPCG(8, 9))
+	negative := T(math.Copysign(0, -1))
+	for n := range 300 {
+		if n == 0 {
+			continue
+		}
+		x := make([]T, n)
+		kind := n % 5
+		for i := range x {
+			switch kind {
+			case 0: // of one sign
+				x[i] = -1 - T(rnd.Float64())
+			case 1:
+				x[i] = []T{0, negative, -1, 1}[rnd.IntN(4)]
+			case 2:
+				x[i] = []T{0, negative}[rnd.IntN(2)]
+			default:
+				x[i] = T(rnd.NormFloat64())
+			}
+		}
+		if kind == 3 {
+			x[rnd.IntN(n)] = T(math.NaN())
+		}
+		if kind == 4 {
+			x[rnd.IntN(n)] = T(math.Inf(1 - 2*rnd.IntN(2)))
+		}
+		for _, f := range []engine.Reduction{engine.ReduceMax, engine.ReduceMin} {
+			want := slices.Max(x)
+			if f == engine.ReduceMin {
+				want = slices.Min(x)
+			}
+			for _, l := range levels() {
+				var got T
+				p := l.NewFold(f, engine.DTypeOf[T](), nil, nil, nil, []int{n}, []int{1})
+				p.Run(new(Workspace), unsafe.Pointer(&got), unsafe.Pointer(&x[0]), 0, p.Items())
+				if got != want && (got == got || want == want) || math.Signbit(float64(got)) != math.Signbit(float64(want)) && want == want {
+					t.Fatalf("%v of %d at %v: %v, want %v", f, n, l, got, want)
+				}
+			}
+		}
+	}
 }

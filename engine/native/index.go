@@ -147,6 +147,15 @@ func gatherBySize[I integer](q indexLine, step, size int) {
 }
 
 func gatherLine[T cell, I integer](q indexLine, step int) {
+	var t T
+	var k I
+	if size := int(unsafe.Sizeof(t)); step == size && q.a.step == [maxOperands]int{size, 0, int(unsafe.Sizeof(k))} {
+		to, at := unsafe.Slice((*T)(q.to), q.n), unsafe.Slice((*I)(q.index), q.n)
+		for i, k := range at {
+			to[i] = *(*T)(unsafe.Add(q.from, int(k)*int(unsafe.Sizeof(t))))
+		}
+		return
+	}
 	for i := range q.n {
 		k := int(*(*I)(unsafe.Add(q.index, i*q.a.step[2])))
 		*(*T)(unsafe.Add(q.to, i*q.a.step[0])) = *(*T)(unsafe.Add(q.from, i*q.a.step[1]+k*step))

@@ -29,6 +29,24 @@ func mulRowF64(dst, x, y unsafe.Pointer, n int)
 func mulRowC128(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
+func addLongF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func addLongF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func mulLongF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func mulLongF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func subLongF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func subLongF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
 func subRowF32(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
@@ -72,6 +90,18 @@ func sumBlocksC64(sums, x unsafe.Pointer, n int)
 
 //go:noescape
 func sumBlocksC128(sums, x unsafe.Pointer, n int)
+
+//go:noescape
+func maxSpanF32(sums, x unsafe.Pointer, n int)
+
+//go:noescape
+func maxSpanF64(sums, x unsafe.Pointer, n int)
+
+//go:noescape
+func minSpanF32(sums, x unsafe.Pointer, n int)
+
+//go:noescape
+func minSpanF64(sums, x unsafe.Pointer, n int)
 
 //go:noescape
 func expF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)

@@ -252,6 +252,156 @@ loop:
 	VZEROUPPER
 	RET
 
+// func addLongF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F
+TEXT ·addLongF32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (DX), Z0
+	VMOVUPD 64(DX), Z1
+	VMOVUPD (SI), Z2
+	VMOVUPD 64(SI), Z3
+	VADDPS  Z0, Z2, Z4
+	VADDPS  Z1, Z3, Z5
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	SUBQ    $-128, SI
+	SUBQ    $-128, DX
+	SUBQ    $-128, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func addLongF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F
+TEXT ·addLongF64(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (DX), Z0
+	VMOVUPD 64(DX), Z1
+	VMOVUPD (SI), Z2
+	VMOVUPD 64(SI), Z3
+	VADDPD  Z0, Z2, Z4
+	VADDPD  Z1, Z3, Z5
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	SUBQ    $-128, SI
+	SUBQ    $-128, DX
+	SUBQ    $-128, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func mulLongF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F
+TEXT ·mulLongF32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (DX), Z0
+	VMOVUPD 64(DX), Z1
+	VMOVUPD (SI), Z2
+	VMOVUPD 64(SI), Z3
+	VMULPS  Z0, Z2, Z4
+	VMULPS  Z1, Z3, Z5
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	SUBQ    $-128, SI
+	SUBQ    $-128, DX
+	SUBQ    $-128, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func mulLongF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F
+TEXT ·mulLongF64(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (DX), Z0
+	VMOVUPD 64(DX), Z1
+	VMOVUPD (SI), Z2
+	VMOVUPD 64(SI), Z3
+	VMULPD  Z0, Z2, Z4
+	VMULPD  Z1, Z3, Z5
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	SUBQ    $-128, SI
+	SUBQ    $-128, DX
+	SUBQ    $-128, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func subLongF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F
+TEXT ·subLongF32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (DX), Z0
+	VMOVUPD 64(DX), Z1
+	VMOVUPD (SI), Z2
+	VMOVUPD 64(SI), Z3
+	VSUBPS  Z0, Z2, Z4
+	VSUBPS  Z1, Z3, Z5
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	SUBQ    $-128, SI
+	SUBQ    $-128, DX
+	SUBQ    $-128, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func subLongF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F
+TEXT ·subLongF64(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (DX), Z0
+	VMOVUPD 64(DX), Z1
+	VMOVUPD (SI), Z2
+	VMOVUPD 64(SI), Z3
+	VSUBPD  Z0, Z2, Z4
+	VSUBPD  Z1, Z3, Z5
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	SUBQ    $-128, SI
+	SUBQ    $-128, DX
+	SUBQ    $-128, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
 // func subRowF32(dst uintptr, x uintptr, y uintptr, n int)
 // Requires: AVX
 TEXT ·subRowF32(SB), NOSPLIT, $0-32
@@ -501,7 +651,7 @@ loop:
 	RET
 
 // func sumBlocksF32(sums uintptr, x uintptr, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·sumBlocksF32(SB), NOSPLIT, $0-24
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -509,20 +659,28 @@ TEXT ·sumBlocksF32(SB), NOSPLIT, $0-24
 
 loop:
 	VXORPD       Y0, Y0, Y0
+	PREFETCHT0   1024(SI)
 	VADDPS       (SI), Y0, Y0
 	VADDPS       32(SI), Y0, Y0
+	PREFETCHT0   1088(SI)
 	VADDPS       64(SI), Y0, Y0
 	VADDPS       96(SI), Y0, Y0
+	PREFETCHT0   1152(SI)
 	VADDPS       128(SI), Y0, Y0
 	VADDPS       160(SI), Y0, Y0
+	PREFETCHT0   1216(SI)
 	VADDPS       192(SI), Y0, Y0
 	VADDPS       224(SI), Y0, Y0
+	PREFETCHT0   1280(SI)
 	VADDPS       256(SI), Y0, Y0
 	VADDPS       288(SI), Y0, Y0
+	PREFETCHT0   1344(SI)
 	VADDPS       320(SI), Y0, Y0
 	VADDPS       352(SI), Y0, Y0
+	PREFETCHT0   1408(SI)
 	VADDPS       384(SI), Y0, Y0
 	VADDPS       416(SI), Y0, Y0
+	PREFETCHT0   1472(SI)
 	VADDPS       448(SI), Y0, Y0
 	VADDPS       480(SI), Y0, Y0
 	VEXTRACTF128 $0x01, Y0, X1
@@ -540,7 +698,7 @@ loop:
 	RET
 
 // func sumBlocksF64(sums uintptr, x uintptr, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·sumBlocksF64(SB), NOSPLIT, $0-24
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -549,36 +707,52 @@ TEXT ·sumBlocksF64(SB), NOSPLIT, $0-24
 loop:
 	VXORPD       Y0, Y0, Y0
 	VXORPD       Y1, Y1, Y1
+	PREFETCHT0   1024(SI)
 	VADDPD       (SI), Y0, Y0
 	VADDPD       32(SI), Y1, Y1
+	PREFETCHT0   1088(SI)
 	VADDPD       64(SI), Y0, Y0
 	VADDPD       96(SI), Y1, Y1
+	PREFETCHT0   1152(SI)
 	VADDPD       128(SI), Y0, Y0
 	VADDPD       160(SI), Y1, Y1
+	PREFETCHT0   1216(SI)
 	VADDPD       192(SI), Y0, Y0
 	VADDPD       224(SI), Y1, Y1
+	PREFETCHT0   1280(SI)
 	VADDPD       256(SI), Y0, Y0
 	VADDPD       288(SI), Y1, Y1
+	PREFETCHT0   1344(SI)
 	VADDPD       320(SI), Y0, Y0
 	VADDPD       352(SI), Y1, Y1
+	PREFETCHT0   1408(SI)
 	VADDPD       384(SI), Y0, Y0
 	VADDPD       416(SI), Y1, Y1
+	PREFETCHT0   1472(SI)
 	VADDPD       448(SI), Y0, Y0
 	VADDPD       480(SI), Y1, Y1
+	PREFETCHT0   1536(SI)
 	VADDPD       512(SI), Y0, Y0
 	VADDPD       544(SI), Y1, Y1
+	PREFETCHT0   1600(SI)
 	VADDPD       576(SI), Y0, Y0
 	VADDPD       608(SI), Y1, Y1
+	PREFETCHT0   1664(SI)
 	VADDPD       640(SI), Y0, Y0
 	VADDPD       672(SI), Y1, Y1
+	PREFETCHT0   1728(SI)
 	VADDPD       704(SI), Y0, Y0
 	VADDPD       736(SI), Y1, Y1
+	PREFETCHT0   1792(SI)
 	VADDPD       768(SI), Y0, Y0
 	VADDPD       800(SI), Y1, Y1
+	PREFETCHT0   1856(SI)
 	VADDPD       832(SI), Y0, Y0
 	VADDPD       864(SI), Y1, Y1
+	PREFETCHT0   1920(SI)
 	VADDPD       896(SI), Y0, Y0
 	VADDPD       928(SI), Y1, Y1
+	PREFETCHT0   1984(SI)
 	VADDPD       960(SI), Y0, Y0
 	VADDPD       992(SI), Y1, Y1
 	VADDPD       Y1, Y0, Y0
@@ -595,7 +769,7 @@ loop:
 	RET
 
 // func sumBlocksC64(sums uintptr, x uintptr, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·sumBlocksC64(SB), NOSPLIT, $0-24
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -604,36 +778,52 @@ TEXT ·sumBlocksC64(SB), NOSPLIT, $0-24
 loop:
 	VXORPD       Y0, Y0, Y0
 	VXORPD       Y1, Y1, Y1
+	PREFETCHT0   1024(SI)
 	VADDPS       (SI), Y0, Y0
 	VADDPS       32(SI), Y1, Y1
+	PREFETCHT0   1088(SI)
 	VADDPS       64(SI), Y0, Y0
 	VADDPS       96(SI), Y1, Y1
+	PREFETCHT0   1152(SI)
 	VADDPS       128(SI), Y0, Y0
 	VADDPS       160(SI), Y1, Y1
+	PREFETCHT0   1216(SI)
 	VADDPS       192(SI), Y0, Y0
 	VADDPS       224(SI), Y1, Y1
+	PREFETCHT0   1280(SI)
 	VADDPS       256(SI), Y0, Y0
 	VADDPS       288(SI), Y1, Y1
+	PREFETCHT0   1344(SI)
 	VADDPS       320(SI), Y0, Y0
 	VADDPS       352(SI), Y1, Y1
+	PREFETCHT0   1408(SI)
 	VADDPS       384(SI), Y0, Y0
 	VADDPS       416(SI), Y1, Y1
+	PREFETCHT0   1472(SI)
 	VADDPS       448(SI), Y0, Y0
 	VADDPS       480(SI), Y1, Y1
+	PREFETCHT0   1536(SI)
 	VADDPS       512(SI), Y0, Y0
 	VADDPS       544(SI), Y1, Y1
+	PREFETCHT0   1600(SI)
 	VADDPS       576(SI), Y0, Y0
 	VADDPS       608(SI), Y1, Y1
+	PREFETCHT0   1664(SI)
 	VADDPS       640(SI), Y0, Y0
 	VADDPS       672(SI), Y1, Y1
+	PREFETCHT0   1728(SI)
 	VADDPS       704(SI), Y0, Y0
 	VADDPS       736(SI), Y1, Y1
+	PREFETCHT0   1792(SI)
 	VADDPS       768(SI), Y0, Y0
 	VADDPS       800(SI), Y1, Y1
+	PREFETCHT0   1856(SI)
 	VADDPS       832(SI), Y0, Y0
 	VADDPS       864(SI), Y1, Y1
+	PREFETCHT0   1920(SI)
 	VADDPS       896(SI), Y0, Y0
 	VADDPS       928(SI), Y1, Y1
+	PREFETCHT0   1984(SI)
 	VADDPS       960(SI), Y0, Y0
 	VADDPS       992(SI), Y1, Y1
 	VADDPS       Y1, Y0, Y0
@@ -650,7 +840,7 @@ loop:
 	RET
 
 // func sumBlocksC128(sums uintptr, x uintptr, n int)
-// Requires: AVX
+// Requires: AVX, MMX+
 TEXT ·sumBlocksC128(SB), NOSPLIT, $0-24
 	MOVQ sums+0(FP), DI
 	MOVQ x+8(FP), SI
@@ -661,68 +851,100 @@ loop:
 	VXORPD       Y1, Y1, Y1
 	VXORPD       Y2, Y2, Y2
 	VXORPD       Y3, Y3, Y3
+	PREFETCHT0   1024(SI)
 	VADDPD       (SI), Y0, Y0
 	VADDPD       32(SI), Y1, Y1
+	PREFETCHT0   1088(SI)
 	VADDPD       64(SI), Y2, Y2
 	VADDPD       96(SI), Y3, Y3
+	PREFETCHT0   1152(SI)
 	VADDPD       128(SI), Y0, Y0
 	VADDPD       160(SI), Y1, Y1
+	PREFETCHT0   1216(SI)
 	VADDPD       192(SI), Y2, Y2
 	VADDPD       224(SI), Y3, Y3
+	PREFETCHT0   1280(SI)
 	VADDPD       256(SI), Y0, Y0
 	VADDPD       288(SI), Y1, Y1
+	PREFETCHT0   1344(SI)
 	VADDPD       320(SI), Y2, Y2
 	VADDPD       352(SI), Y3, Y3
+	PREFETCHT0   1408(SI)
 	VADDPD       384(SI), Y0, Y0
 	VADDPD       416(SI), Y1, Y1
+	PREFETCHT0   1472(SI)
 	VADDPD       448(SI), Y2, Y2
 	VADDPD       480(SI), Y3, Y3
+	PREFETCHT0   1536(SI)
 	VADDPD       512(SI), Y0, Y0
 	VADDPD       544(SI), Y1, Y1
+	PREFETCHT0   1600(SI)
 	VADDPD       576(SI), Y2, Y2
 	VADDPD       608(SI), Y3, Y3
+	PREFETCHT0   1664(SI)
 	VADDPD       640(SI), Y0, Y0
 	VADDPD       672(SI), Y1, Y1
+	PREFETCHT0   1728(SI)
 	VADDPD       704(SI), Y2, Y2
 	VADDPD       736(SI), Y3, Y3
+	PREFETCHT0   1792(SI)
 	VADDPD       768(SI), Y0, Y0
 	VADDPD       800(SI), Y1, Y1
+	PREFETCHT0   1856(SI)
 	VADDPD       832(SI), Y2, Y2
 	VADDPD       864(SI), Y3, Y3
+	PREFETCHT0   1920(SI)
 	VADDPD       896(SI), Y0, Y0
 	VADDPD       928(SI), Y1, Y1
+	PREFETCHT0   1984(SI)
 	VADDPD       960(SI), Y2, Y2
 	VADDPD       992(SI), Y3, Y3
+	PREFETCHT0   2048(SI)
 	VADDPD       1024(SI), Y0, Y0
 	VADDPD       1056(SI), Y1, Y1
+	PREFETCHT0   2112(SI)
 	VADDPD       1088(SI), Y2, Y2
 	VADDPD       1120(SI), Y3, Y3
+	PREFETCHT0   2176(SI)
 	VADDPD       1152(SI), Y0, Y0
 	VADDPD       1184(SI), Y1, Y1
+	PREFETCHT0   2240(SI)
 	VADDPD       1216(SI), Y2, Y2
 	VADDPD       1248(SI), Y3, Y3
+	PREFETCHT0   2304(SI)
 	VADDPD       1280(SI), Y0, Y0
 	VADDPD       1312(SI), Y1, Y1
+	PREFETCHT0   2368(SI)
 	VADDPD       1344(SI), Y2, Y2
 	VADDPD       1376(SI), Y3, Y3
+	PREFETCHT0   2432(SI)
 	VADDPD       1408(SI), Y0, Y0
 	VADDPD       1440(SI), Y1, Y1
+	PREFETCHT0   2496(SI)
 	VADDPD       1472(SI), Y2, Y2
 	VADDPD       1504(SI), Y3, Y3
+	PREFETCHT0   2560(SI)
 	VADDPD       1536(SI), Y0, Y0
 	VADDPD       1568(SI), Y1, Y1
+	PREFETCHT0   2624(SI)
 	VADDPD       1600(SI), Y2, Y2
 	VADDPD       1632(SI), Y3, Y3
+	PREFETCHT0   2688(SI)
 	VADDPD       1664(SI), Y0, Y0
 	VADDPD       1696(SI), Y1, Y1
+	PREFETCHT0   2752(SI)
 	VADDPD       1728(SI), Y2, Y2
 	VADDPD       1760(SI), Y3, Y3
+	PREFETCHT0   2816(SI)
 	VADDPD       1792(SI), Y0, Y0
 	VADDPD       1824(SI), Y1, Y1
+	PREFETCHT0   2880(SI)
 	VADDPD       1856(SI), Y2, Y2
 	VADDPD       1888(SI), Y3, Y3
+	PREFETCHT0   2944(SI)
 	VADDPD       1920(SI), Y0, Y0
 	VADDPD       1952(SI), Y1, Y1
+	PREFETCHT0   3008(SI)
 	VADDPD       1984(SI), Y2, Y2
 	VADDPD       2016(SI), Y3, Y3
 	VADDPD       Y2, Y0, Y0
@@ -735,6 +957,198 @@ loop:
 	ADDQ         $+16, DI
 	DECQ         CX
 	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func maxSpanF32(sums uintptr, x uintptr, n int)
+// Requires: AVX, MMX+
+TEXT ·maxSpanF32(SB), NOSPLIT, $0-24
+	MOVQ    sums+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	VMOVUPD (SI), Y0
+	VXORPD  Y4, Y4, Y4
+	VMOVUPD 32(SI), Y1
+	VXORPD  Y5, Y5, Y5
+	VMOVUPD 64(SI), Y2
+	VXORPD  Y6, Y6, Y6
+	VMOVUPD 96(SI), Y3
+	VXORPD  Y7, Y7, Y7
+
+loop:
+	PREFETCHT0 1024(SI)
+	PREFETCHT0 1088(SI)
+	VMOVUPD    (SI), Y8
+	VCMPPS     $0x03, Y8, Y8, Y12
+	VMAXPS     Y0, Y8, Y0
+	VORPD      Y12, Y4, Y4
+	VMOVUPD    32(SI), Y9
+	VCMPPS     $0x03, Y9, Y9, Y13
+	VMAXPS     Y1, Y9, Y1
+	VORPD      Y13, Y5, Y5
+	VMOVUPD    64(SI), Y10
+	VCMPPS     $0x03, Y10, Y10, Y14
+	VMAXPS     Y2, Y10, Y2
+	VORPD      Y14, Y6, Y6
+	VMOVUPD    96(SI), Y11
+	VCMPPS     $0x03, Y11, Y11, Y15
+	VMAXPS     Y3, Y11, Y3
+	VORPD      Y15, Y7, Y7
+	SUBQ       $-128, SI
+	DECQ       CX
+	JNZ        loop
+	VMAXPS     Y1, Y0, Y0
+	VMAXPS     Y3, Y2, Y2
+	VMAXPS     Y2, Y0, Y0
+	VMOVUPD    Y0, (DI)
+	VORPD      Y5, Y4, Y4
+	VORPD      Y7, Y6, Y6
+	VORPD      Y6, Y4, Y4
+	VMOVUPD    Y4, 32(DI)
+	VZEROUPPER
+	RET
+
+// func maxSpanF64(sums uintptr, x uintptr, n int)
+// Requires: AVX, MMX+
+TEXT ·maxSpanF64(SB), NOSPLIT, $0-24
+	MOVQ    sums+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	VMOVUPD (SI), Y0
+	VXORPD  Y4, Y4, Y4
+	VMOVUPD 32(SI), Y1
+	VXORPD  Y5, Y5, Y5
+	VMOVUPD 64(SI), Y2
+	VXORPD  Y6, Y6, Y6
+	VMOVUPD 96(SI), Y3
+	VXORPD  Y7, Y7, Y7
+
+loop:
+	PREFETCHT0 1024(SI)
+	PREFETCHT0 1088(SI)
+	VMOVUPD    (SI), Y8
+	VCMPPD     $0x03, Y8, Y8, Y12
+	VMAXPD     Y0, Y8, Y0
+	VORPD      Y12, Y4, Y4
+	VMOVUPD    32(SI), Y9
+	VCMPPD     $0x03, Y9, Y9, Y13
+	VMAXPD     Y1, Y9, Y1
+	VORPD      Y13, Y5, Y5
+	VMOVUPD    64(SI), Y10
+	VCMPPD     $0x03, Y10, Y10, Y14
+	VMAXPD     Y2, Y10, Y2
+	VORPD      Y14, Y6, Y6
+	VMOVUPD    96(SI), Y11
+	VCMPPD     $0x03, Y11, Y11, Y15
+	VMAXPD     Y3, Y11, Y3
+	VORPD      Y15, Y7, Y7
+	SUBQ       $-128, SI
+	DECQ       CX
+	JNZ        loop
+	VMAXPD     Y1, Y0, Y0
+	VMAXPD     Y3, Y2, Y2
+	VMAXPD     Y2, Y0, Y0
+	VMOVUPD    Y0, (DI)
+	VORPD      Y5, Y4, Y4
+	VORPD      Y7, Y6, Y6
+	VORPD      Y6, Y4, Y4
+	VMOVUPD    Y4, 32(DI)
+	VZEROUPPER
+	RET
+
+// func minSpanF32(sums uintptr, x uintptr, n int)
+// Requires: AVX, MMX+
+TEXT ·minSpanF32(SB), NOSPLIT, $0-24
+	MOVQ    sums+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	VMOVUPD (SI), Y0
+	VXORPD  Y4, Y4, Y4
+	VMOVUPD 32(SI), Y1
+	VXORPD  Y5, Y5, Y5
+	VMOVUPD 64(SI), Y2
+	VXORPD  Y6, Y6, Y6
+	VMOVUPD 96(SI), Y3
+	VXORPD  Y7, Y7, Y7
+
+loop:
+	PREFETCHT0 1024(SI)
+	PREFETCHT0 1088(SI)
+	VMOVUPD    (SI), Y8
+	VCMPPS     $0x03, Y8, Y8, Y12
+	VMINPS     Y0, Y8, Y0
+	VORPD      Y12, Y4, Y4
+	VMOVUPD    32(SI), Y9
+	VCMPPS     $0x03, Y9, Y9, Y13
+	VMINPS     Y1, Y9, Y1
+	VORPD      Y13, Y5, Y5
+	VMOVUPD    64(SI), Y10
+	VCMPPS     $0x03, Y10, Y10, Y14
+	VMINPS     Y2, Y10, Y2
+	VORPD      Y14, Y6, Y6
+	VMOVUPD    96(SI), Y11
+	VCMPPS     $0x03, Y11, Y11, Y15
+	VMINPS     Y3, Y11, Y3
+	VORPD      Y15, Y7, Y7
+	SUBQ       $-128, SI
+	DECQ       CX
+	JNZ        loop
+	VMINPS     Y1, Y0, Y0
+	VMINPS     Y3, Y2, Y2
+	VMINPS     Y2, Y0, Y0
+	VMOVUPD    Y0, (DI)
+	VORPD      Y5, Y4, Y4
+	VORPD      Y7, Y6, Y6
+	VORPD      Y6, Y4, Y4
+	VMOVUPD    Y4, 32(DI)
+	VZEROUPPER
+	RET
+
+// func minSpanF64(sums uintptr, x uintptr, n int)
+// Requires: AVX, MMX+
+TEXT ·minSpanF64(SB), NOSPLIT, $0-24
+	MOVQ    sums+0(FP), DI
+	MOVQ    x+8(FP), SI
+	MOVQ    n+16(FP), CX
+	VMOVUPD (SI), Y0
+	VXORPD  Y4, Y4, Y4
+	VMOVUPD 32(SI), Y1
+	VXORPD  Y5, Y5, Y5
+	VMOVUPD 64(SI), Y2
+	VXORPD  Y6, Y6, Y6
+	VMOVUPD 96(SI), Y3
+	VXORPD  Y7, Y7, Y7
+
+loop:
+	PREFETCHT0 1024(SI)
+	PREFETCHT0 1088(SI)
+	VMOVUPD    (SI), Y8
+	VCMPPD     $0x03, Y8, Y8, Y12
+	VMINPD     Y0, Y8, Y0
+	VORPD      Y12, Y4, Y4
+	VMOVUPD    32(SI), Y9
+	VCMPPD     $0x03, Y9, Y9, Y13
+	VMINPD     Y1, Y9, Y1
+	VORPD      Y13, Y5, Y5
+	VMOVUPD    64(SI), Y10
+	VCMPPD     $0x03, Y10, Y10, Y14
+	VMINPD     Y2, Y10, Y2
+	VORPD      Y14, Y6, Y6
+	VMOVUPD    96(SI), Y11
+	VCMPPD     $0x03, Y11, Y11, Y15
+	VMINPD     Y3, Y11, Y3
+	VORPD      Y15, Y7, Y7
+	SUBQ       $-128, SI
+	DECQ       CX
+	JNZ        loop
+	VMINPD     Y1, Y0, Y0
+	VMINPD     Y3, Y2, Y2
+	VMINPD     Y2, Y0, Y0
+	VMOVUPD    Y0, (DI)
+	VORPD      Y5, Y4, Y4
+	VORPD      Y7, Y6, Y6
+	VORPD      Y6, Y4, Y4
+	VMOVUPD    Y4, 32(DI)
 	VZEROUPPER
 	RET
 

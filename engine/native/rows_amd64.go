@@ -11,7 +11,43 @@ func rows(l Level, d engine.DType) rowsOf {
 	if Best(l) == Portable {
 		return portableRows(d)
 	}
-	return vectorRows(d)
+	r := vectorRows(d)
+	if Best(l) == AVX512 {
+		r.longer(d)
+	}
+	return r
+}
+
+// longer takes long rows by wider vectors; the bits are the same.
+func (r *rowsOf) longer(d engine.DType) {
+	switch d {
+	case engine.Float32, engine.Complex64:
+		r.add, r.sub = longRowOf(addLongF32, r.add, d), longRowOf(subLongF32, r.sub, d)
+	case engine.Float64, engine.Complex128:
+		r.add, r.sub = longRowOf(addLongF64, r.add, d), longRowOf(subLongF64, r.sub, d)
+	}
+	switch d {
+	case engine.Float32:
+		r.mul = longRowOf(mulLongF32, r.mul, d)
+	case engine.Float64:
+		r.mul = longRowOf(mulLongF64, r.mul, d)
+	}
+}
+
+func longRowOf(f func(dst, x, y unsafe.Pointer, n int), rest row, d engine.DType) row {
+	const group = 128
+	size := d.Size()
+	return func(dst, x, y unsafe.Pointer, n int, by *factor) {
+		if v := n * size / group; v > 0 {
+			f(dst, x, y, v)
+			done := v * group
+			if n -= done / size; n == 0 {
+				return
+			}
+			dst, x, y = unsafe.Add(dst, done), unsafe.Add(x, done), unsafe.Add(y, done)
+		}
+		rest(dst, x, y, n, by)
+	}
 }
 
 func vectorRows(d engine.DType) rowsOf {
@@ -88,6 +124,24 @@ func blocksOf(l Level, d engine.DType) func(sums, x unsafe.Pointer, n int) {
 		return sumBlocksC64
 	case engine.Complex128:
 		return sumBlocksC128
+	}
+	return nil
+}
+
+// spanOf returns what finds the extreme of groups of 128 bytes of a float, or nil.
+func spanOf(l Level, d engine.DType, f engine.Reduction) func(sums, x unsafe.Pointer, n int) {
+	if Best(l) == Portable {
+		return nil
+	}
+	switch {
+	case f == engine.ReduceMax && d == engine.Float32:
+		return maxSpanF32
+	case f == engine.ReduceMax && d == engine.Float64:
+		return maxSpanF64
+	case f == engine.ReduceMin && d == engine.Float32:
+		return minSpanF32
+	case f == engine.ReduceMin && d == engine.Float64:
+		return minSpanF64
 	}
 	return nil
 }

@@ -5,3 +5,5 @@ package native
 import "github.com/hataori/hataori-go/engine"
 
 func vectorFunction(_ Level, _ engine.Unary, _ engine.DType, portable row) row { return portable }
+
+func vectorComplex(_ Level, _ engine.Unary, _ engine.DType, portable row) row { return portable }

@@ -427,6 +427,7 @@ func main() {
 	transpositions()
 	elementwiseRows()
 	blockSums()
+	spans()
 	functions()
 	data()
 	var decl bytes.Buffer

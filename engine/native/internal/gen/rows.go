@@ -95,6 +95,34 @@ func transpositions() {
 	transpose("transposeRows16", 2, transpose16)
 }
 
+// longRow is rowKernel for groups of 128 bytes, by vectors of 64.
+func longRow(name string, body func(x operand.Op, y, out reg.VecPhysical)) {
+	rowNames = append(rowNames, name)
+	TEXT(name, NOSPLIT, "func(dst uintptr, x uintptr, y uintptr, n int)")
+	Doc(name + " computes a row of n groups of 128 bytes.")
+	dst, x, y, n := reg.RDI, reg.RSI, reg.RDX, reg.RCX
+	Load(Param("dst"), dst)
+	Load(Param("x"), x)
+	Load(Param("y"), y)
+	Load(Param("n"), n)
+	Label("loop")
+	VMOVUPD(mem(y, 0), reg.Z0)
+	VMOVUPD(mem(y, 64), reg.Z1)
+	VMOVUPD(mem(x, 0), reg.Z2)
+	VMOVUPD(mem(x, 64), reg.Z3)
+	body(reg.Z0, reg.Z2, reg.Z4)
+	body(reg.Z1, reg.Z3, reg.Z5)
+	VMOVUPD(reg.Z4, mem(dst, 0))
+	VMOVUPD(reg.Z5, mem(dst, 64))
+	SUBQ(operand.I8(-128), x)
+	SUBQ(operand.I8(-128), y)
+	SUBQ(operand.I8(-128), dst)
+	DECQ(n)
+	JNZ(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
 // Rows of elementwise operations: n is the number of vectors, ≥ 1. dst may be x
 // or y.
 
@@ -148,6 +176,12 @@ func elementwiseRows() {
 		VPERMILPD(operand.U8(0xf), y, ymm[4])
 		mul64(x, ymm[3], ymm[4], out)
 	})
+	longRow("addLongF32", func(x operand.Op, y, out reg.VecPhysical) { VADDPS(x, y, out) })
+	longRow("addLongF64", func(x operand.Op, y, out reg.VecPhysical) { VADDPD(x, y, out) })
+	longRow("mulLongF32", func(x operand.Op, y, out reg.VecPhysical) { VMULPS(x, y, out) })
+	longRow("mulLongF64", func(x operand.Op, y, out reg.VecPhysical) { VMULPD(x, y, out) })
+	longRow("subLongF32", func(x operand.Op, y, out reg.VecPhysical) { VSUBPS(x, y, out) })
+	longRow("subLongF64", func(x operand.Op, y, out reg.VecPhysical) { VSUBPD(x, y, out) })
 	rowKernel("subRowF32", 2, nil, func(x, y, out reg.VecPhysical) { VSUBPS(y, x, out) })
 	rowKernel("subRowF64", 2, nil, func(x, y, out reg.VecPhysical) { VSUBPD(y, x, out) })
 	rowKernel("divRowF32", 2, nil, func(x, y, out reg.VecPhysical) { VDIVPS(y, x, out) })
@@ -195,7 +229,10 @@ func elementwiseRows() {
 // Sums of blocks of 128 elements that lie together, in the order of sumRow: eight
 // running sums from 0 on, added in pairs.
 
-const blockLength = 128
+const (
+	blockLength = 128
+	ahead       = 1024 // bytes of prefetching; pages stop what the processor does by itself
+)
 
 func sumBlocks(name string, size, sums int, add func(x operand.Op, y, out reg.VecPhysical), fold func()) {
 	sumNames = append(sumNames, name)
@@ -211,6 +248,9 @@ func sumBlocks(name string, size, sums int, add func(x operand.Op, y, out reg.Ve
 	}
 	for at := 0; at < blockLength*size; at += 32 * sums {
 		for i := range sums {
+			if (at+32*i)%64 == 0 {
+				PREFETCHT0(mem(x, at+32*i+ahead))
+			}
 			add(mem(x, at+32*i), ymm[i], ymm[i])
 		}
 	}
@@ -229,6 +269,56 @@ func sumBlocks(name string, size, sums int, add func(x operand.Op, y, out reg.Ve
 	JNZ(operand.LabelRef("loop"))
 	VZEROUPPER()
 	RET()
+}
+
+// span leaves the greatest, or least, of each of the four columns of n > 0 groups
+// of 128 bytes at sums, and behind it for each 32 bits or 64 whether they were
+// of a NaN. Which of two zeros is kept is open.
+func span(name string, pick func(x operand.Op, y, out reg.VecPhysical), unordered func(x operand.Op, y, out reg.VecPhysical)) {
+	sumNames = append(sumNames, name)
+	TEXT(name, NOSPLIT, "func(sums uintptr, x uintptr, n int)")
+	Doc(name + " finds the extreme of n > 0 groups of 128 bytes.")
+	to, x, n := reg.RDI, reg.RSI, reg.RCX
+	Load(Param("sums"), to)
+	Load(Param("x"), x)
+	Load(Param("n"), n)
+	for i := range 4 {
+		VMOVUPD(mem(x, 32*i), ymm[i])
+		VXORPD(ymm[4+i], ymm[4+i], ymm[4+i])
+	}
+	Label("loop")
+	PREFETCHT0(mem(x, ahead))
+	PREFETCHT0(mem(x, ahead+64))
+	for i := range 4 {
+		VMOVUPD(mem(x, 32*i), ymm[8+i])
+		unordered(ymm[8+i], ymm[8+i], ymm[12+i])
+		pick(ymm[i], ymm[8+i], ymm[i])
+		VORPD(ymm[12+i], ymm[4+i], ymm[4+i])
+	}
+	SUBQ(operand.I8(-128), x)
+	DECQ(n)
+	JNZ(operand.LabelRef("loop"))
+	for _, i := range []int{0, 4} {
+		join := pick
+		if i == 4 {
+			join = func(x operand.Op, y, out reg.VecPhysical) { VORPD(x, y, out) }
+		}
+		join(ymm[i+1], ymm[i], ymm[i])
+		join(ymm[i+3], ymm[i+2], ymm[i+2])
+		join(ymm[i+2], ymm[i], ymm[i])
+		VMOVUPD(ymm[i], mem(to, 8*i))
+	}
+	VZEROUPPER()
+	RET()
+}
+
+func spans() {
+	ps := func(x operand.Op, y, out reg.VecPhysical) { VCMPPS(operand.U8(3), x, y, out) }
+	pd := func(x operand.Op, y, out reg.VecPhysical) { VCMPPD(operand.U8(3), x, y, out) }
+	span("maxSpanF32", func(x operand.Op, y, out reg.VecPhysical) { VMAXPS(x, y, out) }, ps)
+	span("maxSpanF64", func(x operand.Op, y, out reg.VecPhysical) { VMAXPD(x, y, out) }, pd)
+	span("minSpanF32", func(x operand.Op, y, out reg.VecPhysical) { VMINPS(x, y, out) }, ps)
+	span("minSpanF64", func(x operand.Op, y, out reg.VecPhysical) { VMINPD(x, y, out) }, pd)
 }
 
 func blockSums() {

@@ -1,0 +1,96 @@
+package native
+
+import (
+	"math/bits"
+	"unsafe"
+
+	"github.com/hataori/hataori-go/engine"
+)
+
+// vectorComplex is the row of a function of complex numbers at a level.
+func vectorComplex(l Level, u engine.Unary, d engine.DType, portable row) row {
+	l = Best(l)
+	if u != engine.Exp || l == Portable {
+		return portable
+	}
+	if d == engine.Complex64 {
+		return complexExp[complex64](l == AVX512, portable)
+	}
+	return complexExp[complex128](l == AVX512, portable)
+}
+
+// parts is a piece of a row, in float64.
+type parts [128]float64
+
+// complexExp is eˣ(cos y + i sin y), and the portable function where a factor is
+// not an ordinary number.
+func complexExp[T complexNumber](wide bool, portable row) row {
+	return func(dst, x, _ unsafe.Pointer, n int, by *factor) {
+		var z T
+		size := int(unsafe.Sizeof(z))
+		for n > 0 {
+			m := min(n, len(parts{}))
+			complexExpPart[T](wide, dst, x, m, portable, by)
+			n -= m
+			dst, x = unsafe.Add(dst, m*size), unsafe.Add(x, m*size)
+		}
+	}
+}
+
+func complexExpPart[T complexNumber](wide bool, dst, x unsafe.Pointer, n int, portable row, by *factor) {
+	var re, im, sin, cos parts
+	d, a := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n)
+	for i, z := range a {
+		re[i], im[i] = real(complex128(z)), imag(complex128(z))
+	}
+	// Called by name, so that the parts stay on the stack.
+	if wide {
+		expF64AVX512(unsafe.Pointer(&re), unsafe.Pointer(&re), n)
+	} else {
+		expF64AVX2(unsafe.Pointer(&re), unsafe.Pointer(&re), n)
+	}
+	sinParts(wide, &sin, &im, n)
+	cosParts(wide, &cos, &im, n)
+	for i := range a {
+		p, q := re[i]*cos[i], re[i]*sin[i]
+		if p-p != 0 || q-q != 0 || re[i] == 0 {
+			portable(unsafe.Pointer(&d[i]), unsafe.Pointer(&a[i]), nil, 1, by)
+			continue
+		}
+		d[i] = T(complex(p, q))
+	}
+}
+
+func sinParts(wide bool, dst, x *parts, n int) {
+	for i, lanes := 0, 0; i < n; i += lanes {
+		var at, odd int
+		if lanes = 4; wide {
+			lanes = 8
+			at, odd = sinF64AVX512(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i)
+		} else {
+			at, odd = sinF64AVX2(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i)
+		}
+		i += at
+		for ; odd != 0; odd &= odd - 1 {
+			k := i + bits.TrailingZeros(uint(odd))
+			dst[k] = sine(x[k])
+		}
+	}
+}
+
+func cosParts(wide bool, dst, x *parts, n int) {
+	for i, lanes := 0, 0; i < n; i += lanes {
+		var at, odd int
+		if lanes = 4; wide {
+			lanes = 8
+			at, odd = cosF64AVX512(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i)
+		} else {
+			at, odd = cosF64AVX2(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i)
+		}
+		i += at
+		for ; odd != 0; odd &= odd - 1 {
+			k := i + bits.TrailingZeros(uint(odd))
+			dst[k] = cosine(x[k])
+		}
+	}
+}
