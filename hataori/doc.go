@@ -89,6 +89,10 @@
 // decisions are made by two state machines in internal/farm, which know neither
 // bytes nor time; the loops here move bytes and wait.
 //
+// In a large world, or where [Options].Group says so, the root grants only to the
+// first rank of each group, which grants to the others and passes on, encoded,
+// what comes back. To the root it is a rank with many lanes.
+//
 // PmapStream has two goroutines more at the root: one reads the source and pushes
 // indices into the queue, one hands results to the sink. Neither the coordinator
 // nor a lane waits for them; the window does. The queue counts as open until the

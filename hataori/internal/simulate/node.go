@@ -234,8 +234,8 @@ func (s *sim) stepRelay(n *node, at time.Duration) (time.Duration, bool) {
 func (s *sim) pulse(n *node, at time.Duration) farm.Pulse {
 	idle := len(n.idle)
 	p := farm.Pulse{Lanes: len(n.lanes), Idle: idle, Finished: len(n.finished) > 0}
-	if p.Finished && (idle == 0 || n.relay != nil) {
-		p.Flush = n.ladder.nap > 0 && at-n.told > n.flush
+	if p.Finished && (n.relay != nil || idle == 0 && n.ladder.nap > 0) {
+		p.Flush = at-n.told > n.flush
 	}
 	if n.pace.item == 0 || n.ladder.polls == 0 {
 		n.measure()

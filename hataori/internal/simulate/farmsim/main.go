@@ -3,6 +3,7 @@
 //
 //	farmsim balance                makespans against list scheduling without any cost
 //	farmsim root [-budget N]       how busy the root is, for items of 100 µs to 100 ms on up to 10,000 ranks
+//	farmsim groups [-budget N]     efficiency without groups and in groups of about the square root of the number of ranks
 //	farmsim saturation [-budget N] the number of ranks at which the root is busy all the time, one item per message
 //
 // The costs are those of simulate.Typical. The budget is the number of items of
@@ -12,6 +13,7 @@ package main
 import (
 	"flag"
 	"fmt"
+	"math"
 	"os"
 	"time"
 
@@ -23,9 +25,9 @@ const ms = time.Millisecond
 func main() {
 	f := flag.NewFlagSet("farmsim", flag.ExitOnError)
 	budget := f.Int("budget", 1_000_000, "items of one run")
-	modes := map[string]func(int) error{"balance": balance, "root": root, "saturation": saturation}
+	modes := map[string]func(int) error{"balance": balance, "root": root, "groups": groups, "saturation": saturation}
 	if len(os.Args) < 2 || modes[os.Args[1]] == nil {
-		fmt.Fprintln(os.Stderr, "usage: farmsim balance|root|saturation [flags]")
+		fmt.Fprintln(os.Stderr, "usage: farmsim balance|root|groups|saturation [flags]")
 		os.Exit(2)
 	}
 	_ = f.Parse(os.Args[2:]) // ExitOnError
@@ -80,6 +82,25 @@ func root(budget int) error {
 				fmt.Printf("%-7v %6d  %5d  %10d  %10.0f  %9.3f  %10.3f  %10.3f  %10.3f\n", d, ranks, group, l.PerRun, s.Messages, s.Root, l.Relay,
 					min(s.Lanes, 1), l.Result.Efficiency(ranks))
 			}
+		}
+	}
+	return nil
+}
+
+func groups(budget int) error {
+	fmt.Println("item     ranks  group  items/rank  efficiency without  in groups")
+	for _, d := range []time.Duration{ms / 10, ms, 10 * ms} {
+		for _, ranks := range []int{128, 256, 512, 1024, 4096} {
+			group := int(math.Ceil(math.Sqrt(float64(ranks))))
+			one, err := simulate.Saturate(ranks, d, time.Second/2, 0, 0, budget)
+			if err != nil {
+				return err
+			}
+			two, err := simulate.Saturate(ranks, d, time.Second/2, 0, group, budget)
+			if err != nil {
+				return err
+			}
+			fmt.Printf("%-7v %6d  %5d  %10d  %18.3f  %9.3f\n", d, ranks, group, one.PerRun, one.Result.Efficiency(ranks), two.Result.Efficiency(ranks))
 		}
 	}
 	return nil
