@@ -149,6 +149,18 @@ func (e *ItemError) Error() string {
 // the chain of what it wraps.
 func (e *ItemError) Trace() string { return e.Stack }
 
+// Advice says what to do, if that can be said. Programs that tell an error in a
+// line look for this method along the chain of what it wraps.
+func (e *ItemError) Advice() string {
+	switch e.Kind {
+	case KindPanic, KindGoexit:
+		return "the function has a defect there"
+	case KindEncode, KindDecode:
+		return "use values that can be sent, or pass Options.Codec"
+	}
+	return ""
+}
+
 // Unwrap returns the item's error as far as it crossed the wire: what the
 // [ErrorCodec] made of it, and a few errors of the standard library. In a local
 // call it is the error itself.
@@ -209,6 +221,14 @@ func (e *CancelError) Is(target error) bool {
 	return target == context.Canceled || e.Timeout && target == context.DeadlineExceeded
 }
 
+// Advice says what to do, see [ItemError.Advice].
+func (e *CancelError) Advice() string {
+	if e.Timeout {
+		return "give it more time, or keep results in a file from which the next job goes on"
+	}
+	return ""
+}
+
 // Unwrap returns the lowest item failure seen before the end, or nil.
 func (e *CancelError) Unwrap() error {
 	if e.Item == nil {
@@ -240,6 +260,21 @@ func (e *PreflightError) Error() string {
 		s += ": " + e.Message
 	}
 	return s
+}
+
+// Advice says what to do, see [ItemError.Advice].
+func (e *PreflightError) Advice() string {
+	switch e.Reason {
+	case ErrMismatch:
+		return "start all ranks with the same program and flags, and let all make the same calls in the same order"
+	case ErrAbsent:
+		return "look at the ranks that did not come: they have ended, they hang, or they make another call"
+	case ErrNoLanes:
+		return "give an executor to one rank at least"
+	case ErrType:
+		return "use a type that can be sent, or pass Options.Codec"
+	}
+	return ""
 }
 
 // Unwrap returns Reason.
@@ -284,6 +319,11 @@ type BrokenError struct {
 
 func (e *BrokenError) Error() string {
 	return fmt.Sprintf("%v: rank %d (%s): %v", ErrWorldBroken, e.Rank, e.Host, e.Err)
+}
+
+// Advice says what to do, see [ItemError.Advice].
+func (e *BrokenError) Advice() string {
+	return "a rank or the network was lost: the first message of any rank says more; start again, hataori doctor examines the machines"
 }
 
 // Unwrap returns ErrWorldBroken and the cause.

@@ -11,6 +11,7 @@ import (
 	"os/signal"
 	"runtime"
 	"runtime/debug"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -47,6 +48,13 @@ type Program struct {
 
 	// Stderr gets the messages. nil means os.Stderr.
 	Stderr io.Writer
+
+	// Details is the flag by which the user of the program asks for everything
+	// about an error, as "-v". If it is set, an error is told in one line, which
+	// ends with what to do, if the error gives that by a method Advice() string,
+	// and with the flag, if something was left out. Empty: the text as it is, and
+	// the stack.
+	Details string
 }
 
 // SignalError is the cause of a context that Run cancelled.
@@ -251,7 +259,7 @@ func (p *process) settle(err error, sig int) int {
 	}
 	recv := make([]int64, len(send))
 	if !p.agree(send, recv, err != nil) {
-		p.say("%s", withTrace(err))
+		p.say("%s", p.text(err))
 		p.say("other ranks have not returned after %v: ending the job", p.Grace)
 		p.abortInTurn(max(code, ExitAbandoned))
 	}
@@ -259,9 +267,9 @@ func (p *process) settle(err error, sig int) int {
 		same := recv[2] == -recv[3]
 		switch {
 		case same && int64(w.Rank()) == recv[1]:
-			fmt.Fprintln(p.Stderr, withTrace(err))
+			fmt.Fprintln(p.Stderr, p.text(err))
 		case !same:
-			p.say("%s", withTrace(err))
+			p.say("%s", p.text(err))
 		}
 	}
 	if recv[0] != 0 {
@@ -272,13 +280,28 @@ func (p *process) settle(err error, sig int) int {
 	return int(-recv[0])
 }
 
-// withTrace is the error's text and the stack that comes with it, if any.
-func withTrace(err error) string {
+// text is what is told of an error.
+func (p *process) text(err error) string {
+	text, stack := err.Error(), ""
 	var traced interface{ Trace() string }
-	if errors.As(err, &traced) && traced.Trace() != "" {
-		return err.Error() + "\n\n" + traced.Trace()
+	if errors.As(err, &traced) {
+		stack = traced.Trace()
 	}
-	return err.Error()
+	if p.Details == "" {
+		if stack != "" {
+			text += "\n\n" + stack
+		}
+		return text
+	}
+	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	var advised interface{ Advice() string }
+	if errors.As(err, &advised) && advised.Advice() != "" {
+		line += "; " + advised.Advice()
+	}
+	if rest != "" || stack != "" {
+		line += " (" + p.Details + " shows the rest)"
+	}
+	return line
 }
 
 // agree reduces over all ranks. It waits as long as the others work, or, if

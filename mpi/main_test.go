@@ -23,6 +23,9 @@ func programMain() int {
 	if os.Getenv("HATAORI_TEST_DO") == "slow speaker" {
 		p.Stderr = slowWriter{}
 	}
+	if os.Getenv("HATAORI_TEST_DO") == "error in a line" {
+		p.Details = "-v"
+	}
 	return p.Run(func(ctx context.Context, rt *mpi.Runtime) error {
 		w := rt.World()
 		last := w.Rank() == w.Size()-1
@@ -36,6 +39,8 @@ func programMain() int {
 			return errors.New("item 7: singular matrix")
 		case "traced error":
 			return fmt.Errorf("on the way: %w", tracedError{})
+		case "error in a line":
+			return fmt.Errorf("on the way: %w\nand much more", tracedError{})
 		case "own errors":
 			return fmt.Errorf("rank %d cannot read its file", w.Rank())
 		case "one fails, others wait":
@@ -104,6 +109,8 @@ type tracedError struct{}
 func (tracedError) Error() string { return "nil map" }
 func (tracedError) Trace() string { return "main.go:17" }
 
+func (tracedError) Advice() string { return "make the map" }
+
 // slowWriter takes its time to write to stderr.
 type slowWriter struct{}
 
@@ -122,6 +129,7 @@ func TestMainStatus(t *testing.T) {
 		{"succeed", 0, "", 0},
 		{"same error", mpi.ExitError, "item 7: singular matrix", 1},
 		{"traced error", mpi.ExitError, "on the way: nil map\n\nmain.go:17", 1},
+		{"error in a line", mpi.ExitError, "on the way: nil map; make the map (-v shows the rest)\n", 1},
 		{"slow speaker", mpi.ExitError, "item 7: singular matrix", 1},
 		{"own errors", mpi.ExitError, "rank 0 cannot read its file", 1},
 		{"own errors", mpi.ExitError, "rank 1 cannot read its file", 1},

@@ -109,7 +109,8 @@ func (d *Display) Show(p hataori.Progress) {
 	}
 }
 
-// Close concludes what is shown with how the call ended. The display may be used
+// Close concludes what is shown with how the call ended. Without a terminal a call
+// that was shorter than Options.Every leaves no line. The display may be used
 // again for another call.
 func (d *Display) Close() {
 	if !d.open {
@@ -121,7 +122,7 @@ func (d *Display) Close() {
 		d.bar = nil
 		return
 	}
-	if d.last.Elapsed != d.told {
+	if d.told > 0 && d.last.Elapsed != d.told { // a short call says nothing
 		d.line(d.last)
 	}
 }

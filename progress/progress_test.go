@@ -109,14 +109,17 @@ func TestOnRanks(t *testing.T) {
 			return err
 		}
 		defer w.Close()
-		d := New(&out[w.Rank()], Options{})
+		d := New(&out[w.Rank()], Options{Every: time.Millisecond})
 		defer d.Close()
 		var items []int
 		if w.Rank() == 0 {
 			items = make([]int, 100)
 		}
 		_, err = hataori.PmapLanes(context.Background(), w, lanes.New(2), d.Attach(hataori.Options{}), items,
-			func(context.Context, lanes.Lane, int) (int, error) { return 0, nil })
+			func(context.Context, lanes.Lane, int) (int, error) {
+				time.Sleep(time.Millisecond)
+				return 0, nil
+			})
 		return err
 	})
 	if err != nil {

@@ -24,8 +24,11 @@ func main() {
 	if errors.Is(err, flag.ErrHelp) {
 		return
 	}
-	program := mpi.Program{}
+	program := mpi.Program{Details: "-v"}
 	if err == nil {
+		if o.verbose {
+			program.Details = ""
+		}
 		program.Options = mpi.Options{
 			Lanes: o.lanes, ThreadsPerLane: o.threads,
 			Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),

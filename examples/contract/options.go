@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // options are the flags of the program. They are the same on all ranks.
@@ -26,6 +27,9 @@ type options struct {
 	golden   string
 	out      string
 	resume   bool
+	trace    string
+	quiet    bool
+	every    time.Duration
 	json     bool
 	verbose  bool
 }
@@ -69,7 +73,10 @@ func parseOptions(args []string, out io.Writer) (*options, error) {
 	f.StringVar(&o.out, "out", "", "keep the slices' outputs in this HDF5 `file` as they come, and the whole at the end; a name in .npy takes the whole alone")
 	f.BoolVar(&o.resume, "resume", false, "go on with the file of --out, if there is one: only the slices that it lacks are contracted")
 	f.BoolVar(&o.json, "json", false, "print one JSON object on one line")
-	f.BoolVar(&o.verbose, "v", false, "print the plan as well")
+	f.StringVar(&o.trace, "trace", "", "record what each lane did when in this `file`, for hataori report")
+	f.BoolVar(&o.quiet, "no-progress", false, "do not show how far the work has come")
+	f.DurationVar(&o.every, "progress-every", 30*time.Second, "`time` between two lines of progress where standard error is no terminal")
+	f.BoolVar(&o.verbose, "v", false, "print the plan as well, and everything about an error")
 	if err := f.Parse(args); err != nil {
 		if errors.Is(err, flag.ErrHelp) {
 			f.SetOutput(out)
@@ -99,6 +106,8 @@ func (o *options) check(rest []string, given map[string]bool) error {
 	fault(given["file"] && o.file == "", "--file is empty")
 	fault(given["path"] && !given["file"], "--path needs --file: circuits are planned by the program")
 	fault(given["out"] && o.out == "", "--out is empty")
+	fault(given["trace"] && o.trace == "", "--trace is empty")
+	fault(o.every <= 0, "--progress-every %v: must be positive", o.every)
 	fault(o.resume && !o.keeps(), "--resume needs --out with an HDF5 file, whose rows say what is there")
 	fault(o.slices < 1, "--slices %d: must be at least 1", o.slices)
 	fault(o.lanes < 0, "--lanes %d: must not be negative", o.lanes)

@@ -56,6 +56,10 @@ func solve[T number](ctx context.Context, world *hataori.World, o *options, in *
 	if err := world.Agree(ctx, err); err != nil {
 		return err
 	}
+	watch, err := newWatch(o, world.Rank() == 0)
+	if err := world.Agree(ctx, err); err != nil {
+		return err
+	}
 	var k *keeper[T]
 	if world.Rank() == 0 && o.keeps() {
 		k, err = openKeeper(o, j, crew[0].Target(), world.Size(), laneCount)
@@ -65,7 +69,10 @@ func solve[T number](ctx context.Context, world *hataori.World, o *options, in *
 	}
 	var stats hataori.Stats
 	start := time.Now()
-	parts, err := evaluate(ctx, world, executor, hataori.Options{Stats: &stats}, j, o.keeps(), k)
+	parts, err := evaluate(ctx, world, executor, watch.attach(hataori.Options{Stats: &stats}), j, o.keeps(), k)
+	if saved := world.Agree(context.WithoutCancel(ctx), watch.close()); err == nil {
+		err = saved
+	}
 	if err != nil {
 		return explain(ctx, world, o, j, k, err)
 	}

@@ -1,0 +1,44 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"github.com/hataori/hataori-go/internal/launch"
+	"github.com/hataori/hataori-go/trace"
+)
+
+// TestWatch looks at what a user of a launched job sees: lines of progress from
+// the root alone, a trace with all items, and errors in a line.
+func TestWatch(t *testing.T) {
+	program := launch.Build(t, ".")
+	launch.Each(t, func(t *testing.T, l launch.Launcher) {
+		name := filepath.Join(t.TempDir(), "run.trace")
+		flags := []string{"--circuit", "3x4x10", "--open", "4", "--slices", "32", "--lanes", "2", "--trace", name}
+		job := l.Job(t, 2, program, append(flags, "--progress-every", "1us")...)
+		if job.Status != 0 || !strings.Contains(job.Stderr, "32 of 32 items (100 %)") || strings.Contains(job.Stdout, "items (") {
+			t.Errorf("status %d, %s\n%s", job.Status, job.Stdout, job.Stderr)
+		}
+		f, err := os.Open(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer f.Close()
+		rec, err := trace.Read(f)
+		if err != nil || len(rec.Calls) != 1 {
+			t.Fatal(err)
+		}
+		if s := rec.Calls[0].Summary(); s.Items != 32 || s.Ranks != 2 || s.Lanes != 4 {
+			t.Errorf("%v", s)
+		}
+		if job = l.Job(t, 2, program, append(flags, "--no-progress", "--progress-every", "1us")...); job.Status != 0 || job.Stderr != "" {
+			t.Errorf("status %d, %s", job.Status, job.Stderr)
+		}
+		job = l.Job(t, 2, program, "--trace", filepath.Join(name, "no", "folder"))
+		if job.Status == 0 || job.Stdout != "" || strings.Count(job.Stderr, "--trace: ") != 1 {
+			t.Errorf("status %d, %s", job.Status, job.Stderr)
+		}
+	})
+}
