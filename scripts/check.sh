@@ -29,6 +29,7 @@ stages=(
   "contract 500 scripts/contract.sh"
   "store 240 scripts/store.sh"
   "readme 300 scripts/readme.sh"
+  "docs 400 scripts/docs.sh"
   "faults 150 scripts/faults.sh"
 )
 
