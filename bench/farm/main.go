@@ -1,7 +1,7 @@
 // Command farm measures the scheduler on synthetic items and prints one
 // number, for scripts/bench.sh:
 //
-//	farm null [-items N] [-batch B] [-depth D] [-coordinate]   items per second, items that do nothing
+//	farm null [-items N] [-batch B] [-depth D] [-group G] [-coordinate]   items per second, items that do nothing
 //	farm handout [-items N] [-lanes L]              ns per item inside one process: wall time / items
 //	farm allocs [-items N] [-lanes L]               allocations per item inside one process, plus 1e-9
 //	farm work [-items N] [-spin K]                  items per second, items of K steps of arithmetic each
@@ -37,9 +37,9 @@ import (
 )
 
 type options struct {
-	items, batch, depth, lanes, spin int
-	tail                             float64
-	coordinate, progress             bool
+	items, batch, depth, group, lanes, spin int
+	tail                                    float64
+	coordinate, progress                    bool
 }
 
 func main() {
@@ -48,6 +48,7 @@ func main() {
 	f.IntVar(&o.items, "items", 100_000, "number of items")
 	f.IntVar(&o.batch, "batch", 0, "items per message; 0: automatic")
 	f.IntVar(&o.depth, "depth", 0, "batches in flight; 0: automatic")
+	f.IntVar(&o.group, "group", 0, "ranks of a group, as hataori.Options.Group")
 	f.IntVar(&o.lanes, "lanes", 1, "lanes per rank")
 	f.IntVar(&o.spin, "spin", 0, "steps of arithmetic per item")
 	f.Float64Var(&o.tail, "tail", 0, "shape of the distribution of the steps; 0: all alike")
@@ -114,7 +115,7 @@ func farm(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 		if !root {
 			items = nil
 		}
-		return hataori.Pmap(ctx, world, hataori.Options{Batch: o.batch, Depth: o.depth, Lanes: n}, items, item)
+		return hataori.Pmap(ctx, world, hataori.Options{Batch: o.batch, Depth: o.depth, Group: o.group, Lanes: n}, items, item)
 	}
 	items := indices(o.items)
 	if _, err := call(items[:min(len(items), 200)]); err != nil { // warm
