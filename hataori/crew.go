@@ -54,6 +54,10 @@ type crew struct {
 
 	skipped atomic.Bool // the owner's: an index was given up
 
+	base  time.Time // of the lanes' clocks
+	help  *turns    // made by lanes, too; nil: not
+	eager bool      // a rank may ask for items before a lane needs them
+
 	lowered func(limit int64) // told of a new limit, by any goroutine; may be nil
 }
 
@@ -78,16 +82,18 @@ type laneState struct {
 	outMu sync.Mutex
 	out   wire.ResultWriter
 
+	fresh bool // it waited before the item it claims now
 	clock laneClock
 	log   *laneLog // nil: nobody wants to know
 	_     [64]byte
 }
 
 func newCrew(ctx context.Context, n int, owner bool, opts *Options) *crew {
-	c := &crew{ctx: ctx, owner: owner, first: opts.FirstSeen, lanes: make([]laneState, n), healthy: n}
+	c := &crew{ctx: ctx, owner: owner, first: opts.FirstSeen, lanes: make([]laneState, n), healthy: n, base: time.Now(), eager: opts.Depth != 1}
 	c.limit.Store(math.MaxInt64)
 	for i := range c.lanes {
 		l := &c.lanes[i]
+		l.clock.base = c.base
 		l.number, l.wake = lanes.Lane(i), make(chan struct{}, 1)
 		l.cur.Store(noItem)
 		l.longestIndex.Store(-1)
@@ -160,6 +166,9 @@ func (c *crew) fail(f *fault) {
 	c.failed = append(c.failed, failedItem{f.place, f.index})
 	c.news.Store(true)
 	c.fmu.Unlock()
+	if c.help != nil {
+		c.help.last.Store(0) // overdue
+	}
 	if c.first {
 		c.lower(-1)
 	} else {
@@ -207,10 +216,14 @@ func (c *crew) failure() *fault {
 // next claims an index for the lane, waiting for one if need be. It returns a
 // nil segment after a wait, and ok false when there will be none.
 func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
-	if s, i = l.hold.take(); s != nil {
-		return s, i, true
+	if s, i = l.hold.take(); s == nil {
+		s, i = c.claim(l)
 	}
-	if s, i = c.claim(l); s != nil {
+	if s != nil {
+		if c.help != nil {
+			c.help.look(l.clock.last, l.fresh)
+			l.fresh = false
+		}
 		return s, i, true
 	}
 	c.mu.Lock()
@@ -225,7 +238,12 @@ func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
 	c.mu.Unlock()
 	l.pause()
 	since := l.clock.last
-	<-l.wake
+	if c.help == nil || !c.help.drive(l.wake) {
+		<-l.wake
+	} else if c.snapshot().Idle > 0 {
+		c.help.bell.ring() // who looks for messages now?
+	}
+	l.fresh = c.eager
 	l.clock.start()
 	l.wait.Add(int64(l.clock.last - since))
 	return nil, 0, true
@@ -400,9 +418,7 @@ type laneClock struct {
 const maxGroup = 64
 
 func (k *laneClock) start() {
-	if k.base.IsZero() {
-		k.base, k.group = time.Now(), 1
-	}
+	k.group = max(k.group, 1)
 	k.last = time.Since(k.base)
 }
 

@@ -37,6 +37,7 @@ type dealer struct {
 	peers []int // this rank, then those it grants to, ascending
 	max   int   // Options.MaxBytes
 	gone  []LaneStats
+	late  overdue
 }
 
 // dealing is what the machines of ranks that grant have in common.

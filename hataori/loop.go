@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"github.com/hataori/hataori-go/hataori/internal/farm"
 	"github.com/hataori/hataori-go/hataori/internal/wire"
 	"github.com/hataori/hataori-go/lanes"
 	"github.com/hataori/hataori-go/transport"
@@ -19,7 +18,11 @@ const keepBuffer = 1 << 20
 type coordinator struct {
 	*call
 	*crew
-	start time.Time
+	*turns
+	shared bool // lanes make turns, too
+	pace   pace
+	since  int // turns since the lanes' clocks were read
+	start  time.Time
 
 	sends []sending
 	free  [][]byte
@@ -174,18 +177,6 @@ func (c *coordinator) noExecutor(err error) {
 	c.ended = c.call.noExecutor(err)
 }
 
-// rest waits for something to happen.
-func (c *coordinator) rest(own farm.Local, item time.Duration) {
-	switch {
-	case own.Idle > 0 || own.Healthy == 0:
-		c.ladder.wait(hotStarving, idleNap)
-	case item > hotTime:
-		c.ladder.wait(hotLong, busyNap)
-	default:
-		c.ladder.wait(hotBusy, busyNap)
-	}
-}
-
 // hotTime is the time per item above which polling hot for the end of one would
 // cost more than it brings.
 const hotTime = 20 * time.Microsecond
@@ -210,6 +201,19 @@ func (c *coordinator) release(err error) {
 	}
 	c.close()
 }
+
+// measure returns the time per item of the lanes, looked at now and then.
+func (c *coordinator) measure() time.Duration {
+	if c.since++; c.item == 0 || c.since >= measureEvery {
+		c.since = 0
+		c.pace.update(c.progress())
+		c.item = c.pace.item
+	}
+	return c.item
+}
+
+// measureEvery is how many turns go by between two looks at the lanes' clocks.
+const measureEvery = 8
 
 // pace measures the time per item of a rank's lanes.
 type pace struct {

@@ -16,24 +16,26 @@ import (
 // launchers grant between the signal that asks and the one that kills.
 const overdueAfter = 300 * time.Millisecond
 
-// watched returns pause with a look, before each nap, at whether the call was
-// cancelled some time ago and ranks still have items: they may be lost, and the
-// launcher about to end this one too. Nobody else will know what they had.
-func (d *dealer) watched(pause func(time.Duration)) func(time.Duration) {
-	var since time.Time
-	told := d.c.opts.Logger == nil
-	return func(nap time.Duration) {
-		switch {
-		case told || d.m.Limit() >= 0:
-		case since.IsZero():
-			since = time.Now()
-		case time.Since(since) > overdueAfter:
-			told = true
-			if s := d.overdue(); s != "" {
-				d.c.log(slog.LevelWarn, "the call was cancelled, but ranks have not let go of their items", "overdue", s)
-			}
+// overdue is when a call was cancelled, and whether that was said.
+type overdue struct {
+	since time.Time
+	told  bool
+}
+
+// watch looks, after the call was cancelled, whether ranks still have items some
+// time later: they may be lost, and the launcher about to end this one too. Nobody
+// else will know what they had.
+func (d *dealer) watch() {
+	o := &d.late
+	switch {
+	case o.told || d.c.opts.Logger == nil || d.m.Limit() >= 0:
+	case o.since.IsZero():
+		o.since = time.Now()
+	case time.Since(o.since) > overdueAfter:
+		o.told = true
+		if s := d.overdue(); s != "" {
+			d.c.log(slog.LevelWarn, "the call was cancelled, but ranks have not let go of their items", "overdue", s)
 		}
-		pause(nap)
 	}
 }
 

@@ -108,6 +108,7 @@ type pmap[L, T, U any] struct {
 	out *typed[U]
 
 	order order // at the root
+	ends  bool  // a source and a sink run beside the lanes
 
 	// Of calls whose results are not what f gives, else nil.
 	types  string
@@ -265,11 +266,23 @@ func (p *pmap[L, T, U]) localStats(j *job[L, T, U], start time.Time) {
 }
 
 func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordinator {
-	p.ladder.reset()
-	if p.w.pause == nil && len(j.crew.lanes) < runtime.GOMAXPROCS(0) {
-		p.ladder.pause = napHolding
+	t := &turns{base: j.base, rec: p.rec, most: p.w.hot, yielder: yielder{every: yieldOften}}
+	switch {
+	case p.w.pause != nil:
+		t.bell = muffled(p.w.pause)
+	case p.ends || len(j.crew.lanes) >= runtime.GOMAXPROCS(0):
+		t.bell = newChime() // others need the processor
+	default:
+		t.bell, t.every = newGong(), yieldSeldom
 	}
-	return coordinator{call: p.call, crew: j.crew, start: start}
+	c := coordinator{call: p.call, crew: j.crew, turns: t, start: start}
+	if c.shared = p.w.comm.AnyThread(); c.shared {
+		j.crew.help = t
+		p.ladder.pause = func(d time.Duration) { t.bell.wait(d) }
+	}
+	p.ladder.every = t.every
+	p.ladder.reset()
+	return c
 }
 
 // lead is the part of the root.
@@ -291,7 +304,7 @@ func (p *pmap[L, T, U]) coordinate(j *job[L, T, U], ag agreed, start time.Time) 
 	peers := t.peers(p.w.rank, p.w.size)
 	r.m = farm.NewRoot(&j.q, p.machine(ag, peers))
 	r.deal = dealer{c: &r.coordinator, m: r.m, cargo: cargo, tree: &t, peers: peers, max: p.opts.MaxBytes}
-	p.ladder.pause = r.deal.watched(p.ladder.pause)
+	r.one = r.turn
 	m := p.startMeter(j.crew, ag.items)
 	p.drive(j, &r.coordinator, r.run)
 	m.stop()
@@ -338,7 +351,7 @@ func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err
 		l := &relayLoop{upward: up, cargo: &transit{in: p.in.Size, out: p.out.Size}}
 		l.m = farm.NewRelay(&j.q, p.machine(ag, peers))
 		l.deal = dealer{c: &l.coordinator, m: l.m, cargo: l.cargo, tree: &t, peers: peers, max: p.opts.MaxBytes}
-		l.ladder.pause = l.deal.watched(l.ladder.pause)
+		l.one = l.turn
 		j.shelf = &l.cargo.shelf
 		j.key = func(_ *farm.Segment, i int64) int64 { return l.cargo.key(i) }
 		u = &l.upward
@@ -347,6 +360,7 @@ func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err
 		l := &workerLoop{upward: up, m: farm.NewWorker(&j.q, int64(p.opts.Batch), p.opts.Depth)}
 		j.key = func(s *farm.Segment, i int64) int64 { return s.Load.(*wire.Items).Key(i) }
 		u = &l.upward
+		l.one = l.turn
 		p.drive(j, &l.coordinator, l.run)
 	}
 	if u.err != nil {

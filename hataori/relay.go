@@ -21,52 +21,43 @@ type relayLoop struct {
 
 // run coordinates until the group is gone and the root knows all of it.
 func (l *relayLoop) run(ctl *lanes.Control) error {
-	l.ctl = ctl
-	err := l.loop()
-	l.release(err)
+	l.ctl, l.told = ctl, time.Now()
+	l.release(l.coordinate())
 	return nil
 }
 
-func (l *relayLoop) loop() error {
-	l.told = time.Now()
-	for {
-		turn := l.rec.turn()
-		if err := l.flush(); err != nil {
-			return err
-		}
-		got, err := l.mail()
-		if err != nil {
-			return err
-		}
-		failed, dropped := l.collect()
-		for _, i := range failed {
-			l.m.OnFailed(i.place)
-		}
-		for _, d := range dropped {
-			l.m.OnDropped(d)
-		}
-		if l.gaveUp() {
-			l.m.OnAbort()
-		}
-		l.lower(l.m.Limit())
-		own := l.snapshot()
-		said, err := l.step(own)
-		if err != nil {
-			return err
-		}
-		if own.Idle > 0 {
-			l.feed()
-		}
-		if l.m.Done() && len(l.sends) == 0 {
-			return nil
-		}
-		if got || said || len(failed) > 0 {
-			l.rec.worked(turn)
-			l.ladder.reset()
-			continue
-		}
-		l.rest(own, l.pace.item)
+// turn is one turn, see turns.
+func (l *relayLoop) turn() (moved, done bool, err error) {
+	if err := l.flush(); err != nil {
+		return false, false, err
 	}
+	got := false
+	if !l.speak {
+		if got, err = l.mail(); err != nil {
+			return false, false, err
+		}
+	}
+	if !got && !l.speak && len(l.sends) == 0 && len(l.cargo.results) == 0 && l.resting() {
+		return false, false, nil
+	}
+	failed, dropped := l.collect()
+	for _, i := range failed {
+		l.m.OnFailed(i.place)
+	}
+	for _, d := range dropped {
+		l.m.OnDropped(d)
+	}
+	if l.gaveUp() {
+		l.m.OnAbort()
+	}
+	l.lower(l.m.Limit())
+	l.own = l.snapshot()
+	said, err := l.step(l.own)
+	if l.own.Idle > 0 {
+		l.feed()
+	}
+	l.deal.watch()
+	return got || said || len(failed) > 0, l.m.Done() && len(l.sends) == 0, err
 }
 
 // mail takes in a message and says whether there was one. The answer goes out

@@ -14,61 +14,55 @@ type rootLoop struct {
 	coordinator
 	m    *farm.Root
 	deal dealer
-	pace pace
 }
 
 // run coordinates until every other rank has said good-bye.
 func (r *rootLoop) run(ctl *lanes.Control) error {
 	r.ctl = ctl
-	err := r.loop()
-	r.release(err)
+	r.release(r.coordinate())
 	return nil
 }
 
-func (r *rootLoop) loop() error {
-	for {
-		turn := r.rec.turn()
-		if err := r.flush(); err != nil {
-			return err
-		}
-		got, err := r.mail()
-		if err != nil {
-			return err
-		}
-		failed, _ := r.collect()
-		for _, i := range failed {
-			r.m.OnFailed(i.index)
-		}
-		if r.gaveUp() {
-			r.m.OnAbort()
-		}
-		own := r.snapshot()
-		effects := r.m.Step(own)
-		for _, e := range effects {
-			if err := r.deal.do(e, r.m.NoLanes()); err != nil {
-				return err
-			}
-		}
-		r.lower(r.m.Limit())
-		if r.opts.Progress != nil {
-			lanes, busy := r.m.Crew()
-			r.farLanes.Store(int64(lanes))
-			r.farBusy.Store(busy)
-		}
-		if own.Idle > 0 {
-			r.feed()
-		}
-		if r.m.Done() && len(r.sends) == 0 {
-			return nil
-		}
-		if got || len(failed) > 0 || len(effects) > 0 {
-			r.rec.worked(turn)
-			r.ladder.reset()
-			continue
-		}
-		r.pace.update(r.progress())
-		r.rest(own, r.pace.item)
+// turn is one turn, see turns.
+func (r *rootLoop) turn() (moved, done bool, err error) {
+	if err := r.flush(); err != nil {
+		return false, false, err
 	}
+	got := false
+	if !r.speak {
+		if got, err = r.mail(); err != nil {
+			return false, false, err
+		}
+	}
+	if !got && !r.speak && len(r.sends) == 0 && !r.q.Open() && r.resting() {
+		return false, false, nil
+	}
+	failed, _ := r.collect()
+	for _, i := range failed {
+		r.m.OnFailed(i.index)
+	}
+	if r.gaveUp() {
+		r.m.OnAbort()
+	}
+	r.own = r.snapshot()
+	effects := r.m.Step(r.own)
+	for _, e := range effects {
+		if err := r.deal.do(e, r.m.NoLanes()); err != nil {
+			return false, false, err
+		}
+	}
+	r.lower(r.m.Limit())
+	if r.opts.Progress != nil {
+		lanes, busy := r.m.Crew()
+		r.farLanes.Store(int64(lanes))
+		r.farBusy.Store(busy)
+	}
+	if r.own.Idle > 0 {
+		r.feed()
+	}
+	r.deal.watch()
+	r.measure()
+	return got || len(failed) > 0 || len(effects) > 0, r.m.Done() && len(r.sends) == 0, nil
 }
 
 // mail takes in a report and says whether there was one. The answer goes out

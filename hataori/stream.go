@@ -132,7 +132,7 @@ func PmapStream[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L]
 		return err
 	}
 	defer w.end()
-	s := &stream[L, T, U]{pmap: &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f}, outer: ctx, kind: "PmapStream"}
+	s := &stream[L, T, U]{pmap: &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f, ends: source != nil}, outer: ctx, kind: "PmapStream"}
 	if isNil(ex) {
 		s.ex = nil
 	}

@@ -90,6 +90,7 @@ func streamHistory(seed uint64) error {
 		}
 		w.hot = hot
 		w.pause = func(d time.Duration) { time.Sleep(max(d, 50*time.Microsecond)) }
+		w.hot = 8
 		ctx := context.Background()
 		if cancel > 0 && w.Rank() == who {
 			var stop context.CancelFunc

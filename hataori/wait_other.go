@@ -6,4 +6,4 @@ import "time"
 
 func nap(d time.Duration) { time.Sleep(d) }
 
-func napHolding(d time.Duration) { time.Sleep(d) }
+func newGong() bell { return newChime() }

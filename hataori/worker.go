@@ -4,7 +4,6 @@ import (
 	"encoding/binary"
 	"fmt"
 	"math"
-	"runtime"
 	"time"
 
 	"github.com/hataori/hataori-go/hataori/internal/farm"
@@ -23,7 +22,6 @@ type upward struct {
 	ranks   int  // that one and all that it grants to
 	keyed   bool // items come with their keys
 	size    int  // encoded size of an item, −1: variable
-	pace    pace
 	told    time.Time
 	noLanes bool // the root says that items are left which nobody can take
 
@@ -39,49 +37,39 @@ type workerLoop struct {
 
 // run coordinates until the root has said that nothing follows.
 func (l *workerLoop) run(ctl *lanes.Control) error {
-	l.ctl = ctl
-	err := l.loop()
-	l.release(err)
+	l.ctl, l.told = ctl, time.Now()
+	l.release(l.coordinate())
 	return nil
 }
 
-func (l *workerLoop) loop() error {
-	l.told = time.Now()
-	for {
-		turn := l.rec.turn()
-		if err := l.flush(); err != nil {
-			return err
-		}
-		got, err := l.mail()
-		if err != nil {
-			return err
-		}
-		failed, dropped := l.collect()
-		for _, i := range failed {
-			l.m.OnFailedKey(i.place, i.index, l.opts.FirstSeen)
-		}
-		for _, d := range dropped {
-			l.m.OnDropped(d)
-		}
-		if l.gaveUp() {
-			l.m.OnAbort()
-		}
-		l.lower(l.m.Limit())
-		own := l.snapshot()
-		said, err := l.step(own)
-		if err != nil {
-			return err
-		}
-		if l.m.Done() && len(l.sends) == 0 {
-			return nil
-		}
-		if got || said || len(failed) > 0 {
-			l.rec.worked(turn)
-			l.ladder.reset()
-			continue
-		}
-		l.rest(own, l.pace.item)
+// turn is one turn, see turns.
+func (l *workerLoop) turn() (moved, done bool, err error) {
+	if err := l.flush(); err != nil {
+		return false, false, err
 	}
+	got := false
+	if !l.speak {
+		if got, err = l.mail(); err != nil {
+			return false, false, err
+		}
+	}
+	if !got && !l.speak && len(l.sends) == 0 && l.resting() {
+		return false, false, nil
+	}
+	failed, dropped := l.collect()
+	for _, i := range failed {
+		l.m.OnFailedKey(i.place, i.index, l.opts.FirstSeen)
+	}
+	for _, d := range dropped {
+		l.m.OnDropped(d)
+	}
+	if l.gaveUp() {
+		l.m.OnAbort()
+	}
+	l.lower(l.m.Limit())
+	l.own = l.snapshot()
+	said, err := l.step(l.own)
+	return got || said || len(failed) > 0, l.m.Done() && len(l.sends) == 0, err
 }
 
 // burst is the number of grants taken in before lanes and results are looked
@@ -110,8 +98,8 @@ func (l *workerLoop) mail() (got bool, err error) {
 			break
 		}
 	}
-	if got && l.feed() {
-		runtime.Gosched() // the lanes that were woken go first, the last of them on this processor
+	if got {
+		l.fed = l.feed() || l.fed
 	}
 	return got, nil
 }
@@ -164,7 +152,7 @@ func (l *workerLoop) step(own farm.Local) (said bool, err error) {
 	pending := l.pending()
 	p := farm.Pulse{Lanes: own.Healthy, Idle: own.Idle, Finished: pending > 0, Item: l.measure()}
 	if p.Finished && own.Idle == 0 {
-		p.Flush = pending > flushBytes || l.ladder.nap > 0 && time.Since(l.told) > farm.FlushTime(l.ranks)
+		p.Flush = pending > flushBytes || time.Since(l.told) > farm.FlushTime(l.ranks)
 	}
 	rep, say := l.m.Step(p)
 	if !say {
@@ -176,14 +164,6 @@ func (l *workerLoop) step(own farm.Local) (said bool, err error) {
 		stats = appendLaneStats(nil, l.crew.stats())
 	}
 	return true, l.say(rep, stats)
-}
-
-// measure returns the time per item of the lanes, looked at now and then.
-func (u *upward) measure() time.Duration {
-	if u.pace.item == 0 || u.ladder.polls == 0 {
-		u.pace.update(u.progress())
-	}
-	return u.pace.item
 }
 
 // say sends a report with the results in parts.

@@ -32,6 +32,7 @@ type abi struct {
 	typeShared                  int
 	errTruncate                 int // class
 	statusSource, statusTag     int // index of the field in an array of int32
+	count                       func(status *[6]int32) int
 }
 
 // mpichABI follows the mpi.h that all members of the MPICH ABI initiative
@@ -44,6 +45,7 @@ var mpichABI = abi{
 	anySource: -2, anyTag: -1,
 	tagUB: 0x64400001, typeShared: 1, errTruncate: 14,
 	statusSource: 2, statusTag: 3,
+	count: func(s *[6]int32) int { return int(uint32(s[0])) | int(uint32(s[1])>>1)<<32 }, // above the flag of a cancellation
 }
 
 // openMPIABI looks up the objects whose addresses are Open MPI's handles.
@@ -52,6 +54,7 @@ func openMPIABI(symbol func(name string) (uintptr, error)) (abi, error) {
 		anySource: -1, anyTag: -1,
 		tagUB: 0, typeShared: 0, errTruncate: 15,
 		statusSource: 0, statusTag: 1,
+		count: func(s *[6]int32) int { return int(uint32(s[4])) | int(s[5])<<32 },
 	}
 	for _, s := range []struct {
 		name   string

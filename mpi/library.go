@@ -76,17 +76,18 @@ func Gate() sync.Locker { return &gate }
 // of request fields: they lie in the Go heap, where objects do not move, and
 // never on a goroutine's stack, which does.
 type library struct {
-	name   string // as it was opened
-	family family
-	abi    abi
-	fns    [fnCount]uintptr
-	level  ThreadLevel
-	thread int // that initialised, checked when level is funneled
-	live   bool
-	args   [10]uintptr
-	out    [4]uintptr // results of the call in progress
-	status [6]int32
-	text   [8192]byte
+	name    string // as it was opened
+	family  family
+	abi     abi
+	fns     [fnCount]uintptr
+	level   ThreadLevel
+	thread  int // that initialised, checked when level is funneled
+	live    bool
+	args    [10]uintptr
+	out     [4]uintptr // results of the call in progress
+	status  [6]int32
+	counted int // statuses in which the length was where it was looked for
+	text    [8192]byte
 
 	flying flight
 }

@@ -3,6 +3,7 @@ package mpi
 import (
 	"encoding/binary"
 	"fmt"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -24,6 +25,11 @@ import (
 const (
 	magic     = "hataori: long msg\r\n"
 	headerLen = len(magic) + 3*8
+
+	// atOnce is the length up to which a message that a probe has seen is
+	// received by one call that waits for it. Every MPI library sends so few
+	// bytes together with the envelope that the probe found.
+	atOnce = 1024
 
 	// longestShort bounds Comm.short: about where MPI libraries begin to ask
 	// the receiver before they send anyway.
@@ -180,6 +186,7 @@ func (c *Comm) irecv(p []byte, source, tag int) (*request, error) {
 	r.buf, r.peer, r.tag = p, source, tag
 	r.countLong()
 	known := c.probed.Source == source && c.probed.Tag == tag && c.probed.Count <= len(p)
+	n := c.probed.Count
 	c.probed.Source = AnySource // known for one receive only
 	var err error
 	if i := c.stashIndex(source, tag); i >= 0 {
@@ -187,22 +194,34 @@ func (c *Comm) irecv(p []byte, source, tag int) (*request, error) {
 		c.stash = slices.Delete(c.stash, i, i+1)
 		err = r.landed(headerLen)
 	} else {
+		r.direct = known || len(p) >= c.short
 		switch {
 		case len(p) >= c.short:
-			r.direct, p = true, p[:c.short]
-		case known:
-			r.direct = true
-		default:
+			p = p[:c.short]
+		case !known:
 			r.land = slices.Grow(r.land[:0], c.short)[:c.short]
 			p = r.land
 		}
-		err = r.post(fnIrecv, p, c.h, tag)
+		if known && n <= atOnce {
+			err = r.receive(p, n)
+		} else {
+			err = r.post(fnIrecv, p, c.h, tag)
+		}
 	}
 	if err != nil {
 		c.drop(r)
 		return nil, err
 	}
 	return r, nil
+}
+
+// receive receives a message of n bytes that is there.
+func (r *request) receive(p []byte, n int) error {
+	l := r.c.lib
+	if err := l.call(fnRecv, addr(p), num(len(p)), l.abi.byteType, num(r.peer), num(r.tag), r.c.h, l.statusAddr()); err != nil {
+		return err
+	}
+	return r.landed(n)
 }
 
 // countLong notes a receive that may need progress of its own. A shorter one
@@ -241,11 +260,24 @@ func (r *request) received() error {
 	return r.landed(n)
 }
 
-// count reads the length of the message in the status.
+// count reads the length of the message in the status. MPI has a function for
+// that, and both families keep the length in the status at a known place, which
+// is read directly once the first statuses have shown that it is there.
 func (l *library) count() (int, error) {
-	err := l.call(fnGetCount, l.statusAddr(), l.abi.byteType, l.outAddr(0))
-	return l.outInt(0), err
+	n := l.abi.count(&l.status)
+	if l.counted >= countsCompared {
+		return n, nil
+	}
+	if err := l.call(fnGetCount, l.statusAddr(), l.abi.byteType, l.outAddr(0)); err != nil {
+		return 0, err
+	}
+	if l.counted++; n != l.outInt(0) {
+		l.counted = math.MinInt // never again
+	}
+	return l.outInt(0), nil
 }
+
+const countsCompared = 64
 
 // landed looks at the n bytes that have come: a message or a header.
 func (r *request) landed(n int) error {

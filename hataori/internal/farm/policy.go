@@ -6,7 +6,7 @@ import "time"
 const (
 	// batchTime is how long a batch should keep the lanes of its rank busy:
 	// a message costs some 10 µs at both ends, so one in a hundred of this.
-	batchTime = time.Millisecond
+	batchTime = 2 * time.Millisecond
 
 	// groupTime is the same for a group of ranks, whose relay cuts what it has in
 	// store into batches by the same rule: the store must be larger than they.
@@ -19,14 +19,19 @@ const (
 	spare    = 8
 
 	// prefetchTime is how much work a rank keeps in store while its request
-	// travels. Its coordinator, the root's and its own again may each be in a nap
-	// of some 150 µs when there is something to see.
-	prefetchTime = 500 * time.Microsecond
+	// travels. Lanes look for messages between items, so that each end may take
+	// as long as an item to see one; the coordinators of busy lanes look every
+	// two milliseconds at the latest.
+	prefetchTime = 2 * time.Millisecond
 
-	// longItem is the time from which an item is sent only to a lane that has
+	// moveTime is how much work in store is worth a message that takes some of
+	// it back.
+	moveTime = 500 * time.Microsecond
+
+	// LongItem is the time from which an item is sent only to a lane that has
 	// nothing to do: the wait for the answer is under a hundredth of it, and
 	// hoarding it would cost more.
-	longItem = 50 * time.Millisecond
+	LongItem = 50 * time.Millisecond
 
 	// growth bounds how much larger a batch is than the one before, because the
 	// first measurements are made on few items.
@@ -63,7 +68,7 @@ func batchSize(left int64, of Load, all, ranks int, last int64) int64 {
 		// long ones may wait there, too.
 		n = int64(max(groupTime, spare*rootTime*time.Duration(ranks))*time.Duration(lanes)/of.Item) + 1
 		least = int64(rootTime*time.Duration(ranks)*time.Duration(lanes)/of.Item) + 1
-	case of.Item >= max(longItem, spare*rootTime*time.Duration(all)):
+	case of.Item >= max(LongItem, spare*rootTime*time.Duration(all)):
 		n = int64(of.Idle)
 	case of.Item > 0:
 		n = max(int64(max(batchTime, spare*rootTime*time.Duration(ranks))/of.Item), 1) * lanes
@@ -89,15 +94,15 @@ func lowWater(of Load, last int64) int64 {
 	if of.Group && of.Item > 0 {
 		return min(max(int64(prefetchTime*time.Duration(of.Lanes)/of.Item)+1, last/2), maxBatch)
 	}
-	if of.Item == 0 || of.Item >= longItem {
+	if of.Item == 0 || of.Item >= LongItem {
 		return int64(min(of.Idle, 1))
 	}
 	lanes := int64(of.Lanes)
-	return min(max(int64(prefetchTime/of.Item)*lanes, lanes, last/2), maxBatch)
+	return min(max(int64((prefetchTime+of.Item-1)/of.Item)*lanes, last/2), maxBatch)
 }
 
 // worthMoving reports whether n items in store at a rank are worth a message
 // that takes some of them back.
 func worthMoving(n int64, of Load) bool {
-	return n > 0 && (of.Item == 0 || time.Duration(n)*of.Item/time.Duration(max(of.Lanes, 1)) >= prefetchTime)
+	return n > 0 && (of.Item == 0 || time.Duration(n)*of.Item/time.Duration(max(of.Lanes, 1)) >= moveTime)
 }

@@ -1,0 +1,218 @@
+package hataori
+
+import (
+	"errors"
+	"runtime"
+	"sync"
+	"sync/atomic"
+	"time"
+
+	"github.com/hataori/hataori-go/hataori/internal/farm"
+)
+
+// errTurn ends a call whose coordination did not come to its end, because a
+// codec of the caller's panicked or called Goexit where neither may.
+var errTurn = errors.New("a turn of the coordinator was cut short")
+
+// turns is who coordinates a rank. One turn moves the messages that wait, lets
+// the machine decide, and says what it decided. Turns are made one at a time,
+// by whoever is awake anyway: a lane that has an item to begin, now and then; a
+// lane without one, until it gets one; and the coordinator's own goroutine when
+// no lane has made one for a while, or no lane may. So a message costs no
+// switch between goroutines as long as a lane looks at the right moment, and
+// nobody is woken to find nothing.
+type turns struct {
+	one     func() (moved, done bool, err error)
+	base    time.Time     // of last
+	last    atomic.Int64  // when the last turn ended
+	lead    atomic.Bool   // somebody polls without rest
+	yielder               // whoever leads
+	most    int           // bound of the polls of a lane, in tests; 0: none
+	rec     *recorder     // of the time that turns take
+	bell    bell          // wakes the coordinator's goroutine
+	mu      sync.Mutex    // held for one turn, and for the rest
+	over    bool          // there will not be another
+	err     error         // why, if it is not that all is done
+	speak   bool          // this turn is for what there is to say, not for messages
+	fed     bool          // lanes were woken
+	calm    bool          // the last turn came to nothing, and no lane worked
+	polls   int           // turns since a full one
+	own     farm.Local    // how the lanes fared at the last turn
+	item    time.Duration // how long an item took then; 0: not known
+}
+
+const (
+	// lookEvery is how often lanes that begin one item after the other look
+	// for messages: a look costs some two hundredths of it.
+	lookEvery = 100 * time.Microsecond
+
+	// soonest and latest bound the time after which the coordinator looks
+	// itself because no lane did. A wake-up takes some 30 µs from the lanes.
+	soonest = 100 * time.Microsecond
+	latest  = 2 * time.Millisecond
+
+	// leave is how long it leaves lanes alone that do look.
+	leave = 8 * time.Millisecond
+
+	// part of the time per item, or since something happened, that a message
+	// may wait at a rank that has nothing in store.
+	part = 64
+)
+
+// now is the time on the clock of last.
+func (t *turns) now() int64 { return int64(time.Since(t.base)) }
+
+// take makes a turn and says whether something came of it. The caller holds mu.
+func (t *turns) take() (moved bool) {
+	if t.over {
+		return false
+	}
+	t.over, t.err = true, errTurn
+	since := t.rec.turn()
+	moved, done, err := t.one()
+	if moved {
+		t.rec.worked(since)
+	}
+	if moved {
+	}
+	t.over, t.err = done || err != nil, err
+	if t.calm = !moved && t.own.Idle == t.own.Healthy; !t.calm || t.polls == 0 {
+		t.last.Store(t.now())
+	}
+	return moved
+}
+
+// resting reports whether a turn that found no message has nothing else to look
+// at, as no lane works and none has since the last turn, which came to nothing.
+// Now and then it is false, for the sake of what nobody announces: contexts and
+// clocks.
+func (t *turns) resting() bool {
+	if !t.calm {
+		t.polls = 0
+		return false
+	}
+	t.polls = (t.polls + 1) % fullEvery
+	return t.polls > 0
+}
+
+// fullEvery is how many turns go by between two full ones while no lane works.
+const fullEvery = 16
+
+// try makes a turn unless somebody else is making one.
+func (t *turns) try(say bool) (moved, over bool) {
+	if !t.mu.TryLock() {
+		return false, false
+	}
+	defer t.mu.Unlock()
+	t.speak = say
+	moved = t.take()
+	t.speak = false
+	if t.over {
+		t.bell.ring()
+	}
+	return moved, t.over
+}
+
+// look makes a turn if none was made for a while, for a lane that read the time
+// at now, or if the rank may have to ask for more, because the lane was idle.
+func (t *turns) look(now time.Duration, idle bool) {
+	if idle || int64(now)-t.last.Load() >= int64(lookEvery) {
+		for k := 0; k < burst; k++ {
+			if moved, _ := t.try(false); !moved {
+				return
+			}
+		}
+	}
+}
+
+// drive makes turns until a lane that waits is woken, and reports false if that
+// takes long: then it is the coordinator's to wait for messages.
+func (t *turns) drive(woken <-chan struct{}) bool {
+	if !t.lead.CompareAndSwap(false, true) {
+		t.bell.ring() // it naps perhaps, and a lane is waiting
+		return false
+	}
+	defer t.lead.Store(false)
+	first := true
+	hot := hotStarving
+	if t.most > 0 {
+		hot = min(hot, t.most)
+	}
+	for polls := 0; polls < hot; polls++ {
+		moved, over := t.try(polls == 0 && first)
+		first = false
+		select {
+		case <-woken:
+			return true
+		default:
+		}
+		if over {
+			return false
+		}
+		if moved {
+			polls = 0
+		}
+		t.yield()
+	}
+	return false
+}
+
+// coordinate makes turns on the coordinator's goroutine until all is done.
+func (c *coordinator) coordinate() error {
+	t := c.turns
+	leads := false
+	for {
+		t.mu.Lock()
+		moved := t.take()
+		over, own, item, fed := t.over, t.own, t.item, t.fed
+		t.fed = false
+		t.mu.Unlock()
+		if over {
+			return t.err
+		}
+		if moved {
+			c.ladder.reset()
+			if fed {
+				runtime.Gosched() // the lanes that were woken go first, the last of them on this processor
+			}
+			continue
+		}
+		starving := own.Idle > 0 || own.Healthy == 0
+		switch {
+		case !c.shared && starving:
+			c.ladder.wait(hotStarving, idleNap)
+		case !c.shared && item > hotTime:
+			c.ladder.wait(hotLong, busyNap)
+		case !c.shared:
+			c.ladder.wait(hotBusy, busyNap)
+		case starving && (leads || t.lead.CompareAndSwap(false, true)):
+			leads = true
+			c.ladder.wait(hotStarving, idleNap)
+		default:
+			if leads {
+				leads = false
+				t.lead.Store(false)
+			}
+			c.leave(starving, item)
+		}
+	}
+}
+
+// leave waits until no lane has made a turn for a while.
+func (c *coordinator) leave(driven bool, item time.Duration) {
+	t, l := c.turns, &c.ladder
+	l.nap = min(max(item/part, l.nap+l.nap/part, soonest), latest)
+	nap := l.nap
+	if driven || item > 0 && item < farm.LongItem {
+		nap = latest // a lane will look, or there is something in store
+	}
+	for {
+		seen := t.last.Load()
+		if t.bell.wait(nap) || t.last.Load() == seen {
+			return
+		}
+		if driven || item < latest {
+			nap = min(2*nap, leave)
+		}
+	}
+}
