@@ -41,9 +41,14 @@ func main() {
 	flag.IntVar(&o.lanes, "lanes", 0, "programs at a time on each rank; 0: one less than the processors it may use")
 	flag.IntVar(&o.retries, "retries", 0, "how often a run that failed is repeated")
 	flag.DurationVar(&o.timeout, "timeout", 0, "time limit of one run; 0: none")
+	verbose := flag.Bool("v", false, "tell everything about an error")
 	flag.Parse()
 	o.command = flag.Args()
-	mpi.Main(func(ctx context.Context, rt *mpi.Runtime) error { return ensemble(ctx, rt, o, os.Stdout) })
+	p := mpi.Program{Details: "-v"}
+	if *verbose {
+		p.Details = ""
+	}
+	os.Exit(p.Run(func(ctx context.Context, rt *mpi.Runtime) error { return ensemble(ctx, rt, o, os.Stdout) }))
 }
 
 func ensemble(ctx context.Context, rt *mpi.Runtime, o options, out io.Writer) (err error) {

@@ -41,6 +41,7 @@ func main() {
 	out := flag.String("out", "spectra.h5", "output `file`; one that is there is completed")
 	k := flag.Int("lanes", 1, "lanes of each rank")
 	n := flag.Int("make", 0, "write an input of `n` signals and stop")
+	verbose := flag.Bool("v", false, "tell everything about an error")
 	flag.Parse()
 	if *n > 0 {
 		if err := makeInput(*in, *n, 256); err != nil {
@@ -49,7 +50,11 @@ func main() {
 		}
 		return
 	}
-	mpi.Main(func(ctx context.Context, rt *mpi.Runtime) error { return spectra(ctx, rt, *k, *in, *out) })
+	p := mpi.Program{Details: "-v"}
+	if *verbose {
+		p.Details = ""
+	}
+	os.Exit(p.Run(func(ctx context.Context, rt *mpi.Runtime) error { return spectra(ctx, rt, *k, *in, *out) }))
 }
 
 func spectra(ctx context.Context, rt *mpi.Runtime, k int, in, out string) (err error) {
