@@ -8,10 +8,11 @@ import (
 // Frame holds the argument arrays of the convenience forms for one engine.
 // The zero value is ready. An engine has one and returns it from Frame.
 type Frame struct {
-	busy    atomic.Bool
-	in, out [2]*Tensor
-	ins     [2]Spec
-	outs    [1]Spec
+	busy atomic.Bool
+	in   [frameIn]*Tensor
+	out  [frameOut]*Tensor
+	ins  [frameIn]Spec
+	outs [frameOut]Spec
 
 	// The last operations with parameters, boxed once.
 	scale, dot, matmul Op
@@ -24,28 +25,45 @@ type Frame struct {
 	next int
 }
 
+// A frame holds so many inputs and outputs.
+const (
+	frameIn  = 4
+	frameOut = 2
+)
+
 // memo is a kernel and what it was bound for.
 type memo struct {
 	op     Op // comparable: it has been bound
-	n      int
-	in     [2]Spec
-	out    Spec
+	n, m   int
+	in     [frameIn]Spec
+	out    [frameOut]Spec
 	kernel Kernel
 }
 
-// bind returns the kernel of op for the n inputs and the output set in f.
-func (f *Frame) bind(e Engine, op Op, n int) (Kernel, error) {
-	for i := range f.memo {
-		m := &f.memo[i]
-		if m.kernel != nil && m.n == n && m.out == f.outs[0] && m.in[0] == f.ins[0] && (n < 2 || m.in[1] == f.ins[1]) && m.op == op {
-			return m.kernel, nil
+func (x *memo) is(f *Frame, op Op, n, m int) bool {
+	if x.kernel == nil || x.n != n || x.m != m || x.out[0] != f.outs[0] || n > 0 && x.in[0] != f.ins[0] || n > 1 && x.in[1] != f.ins[1] {
+		return false
+	}
+	for i := 2; i < n; i++ {
+		if x.in[i] != f.ins[i] {
+			return false
 		}
 	}
-	k, err := e.Bind(op, f.ins[:n], f.outs[:1])
+	return (m < 2 || x.out[1] == f.outs[1]) && x.op == op
+}
+
+// bind returns the kernel of op for the n inputs and m outputs set in f.
+func (f *Frame) bind(e Engine, op Op, n, m int) (Kernel, error) {
+	for i := range f.memo {
+		if x := &f.memo[i]; x.is(f, op, n, m) {
+			return x.kernel, nil
+		}
+	}
+	k, err := e.Bind(op, f.ins[:n], f.outs[:m])
 	if err != nil {
 		return nil, err
 	}
-	f.memo[f.next] = memo{op, n, f.ins, f.outs[0], k}
+	f.memo[f.next] = memo{op, n, m, f.ins, f.outs, k}
 	f.next = (f.next + 1) % len(f.memo)
 	return k, nil
 }
@@ -58,7 +76,11 @@ func (f *Frame) acquire() error {
 }
 
 func (f *Frame) release() {
-	f.in, f.out = [2]*Tensor{}, [2]*Tensor{}
+	// One by one: to clear an array of pointers is a call.
+	f.in[0], f.in[1], f.out[0] = nil, nil, nil
+	if f.in[2] != nil || f.out[1] != nil {
+		f.in[2], f.in[3], f.out[1] = nil, nil, nil
+	}
 	f.busy.Store(false)
 }
 
@@ -71,7 +93,7 @@ func (f *Frame) into(e Engine, op Op, dst *Tensor, n int) error {
 		return err
 	}
 	f.out[0], f.outs[0] = dst, dst.spec
-	k, err := f.bind(e, op, n)
+	k, err := f.bind(e, op, n, 1)
 	if err != nil {
 		return err
 	}
@@ -162,8 +184,36 @@ func Eval(e Execution, op Op, in ...*Tensor) ([]*Tensor, error) {
 	return out, nil
 }
 
-// EvalInto runs op, of any number of inputs and outputs, into out.
+// EvalInto runs op, of any number of inputs and outputs, into out. Warm, with an
+// op that is already boxed and at most four inputs and one or two outputs, it
+// allocates nothing.
 func EvalInto(e Engine, op Op, out []*Tensor, in ...*Tensor) error {
+	if len(in) > frameIn || len(out) > frameOut || len(out) == 0 {
+		return evalMany(e, op, append([]*Tensor(nil), out...), append([]*Tensor(nil), in...))
+	}
+	f := e.Frame()
+	if err := f.acquire(); err != nil {
+		return err
+	}
+	defer f.release()
+	copy(f.in[:], in)
+	if err := f.specs(op, len(in)); err != nil {
+		return err
+	}
+	for i, t := range out {
+		if t == nil {
+			return &ArgError{Op: op.Name(), Operand: Output(i), Reason: "no tensor given"}
+		}
+		f.out[i], f.outs[i] = t, t.spec
+	}
+	k, err := f.bind(e, op, len(in), len(out))
+	if err != nil {
+		return err
+	}
+	return e.Run(k, f.out[:len(out)], f.in[:len(in)])
+}
+
+func evalMany(e Engine, op Op, out, in []*Tensor) error {
 	specs, err := specsOf(op, in)
 	if err != nil {
 		return err

@@ -53,7 +53,11 @@ check_build() {
 
 # A launcher or library that is missing fails here instead of being skipped.
 check_unit() { HATAORI_REQUIRE_MPI=1 HATAORI_REQUIRE_BLAS=1 HATAORI_REQUIRE_HDF5=1 CGO_ENABLED=0 go test -count=1 ./...; }
-check_race() { CGO_ENABLED=1 go test -race -short -count=1 ./...; }
+# Races of the engine are looked for with and without vector kernels, at widths 1 and 2.
+check_race() {
+  CGO_ENABLED=1 go test -race -short -count=1 ./... &&
+    CGO_ENABLED=1 GODEBUG=cpu.avx2=off go test -race -short -count=1 -run 'TestPool2$' ./engine/cpu
+}
 
 # The engines again as on processors without AVX-512, and without vector instructions at all.
 check_portable() {

@@ -50,8 +50,10 @@ func classSize(n int) int {
 }
 
 func (b *buffers) get(n int) ([]byte, error) {
-	if n > addressing {
-		return nil, &engine.MemoryError{Op: "Alloc", Bytes: int64(n), Limit: addressing}
+	if n >= 1<<30 { // the runtime would end the process
+		if most := installed(); int64(n) > most {
+			return nil, &engine.MemoryError{Op: "Alloc", Bytes: int64(n), Limit: most}
+		}
 	}
 	size := classSize(n)
 	b.mu.Lock()

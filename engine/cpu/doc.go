@@ -9,7 +9,8 @@
 // # The caller's duties
 //
 //  1. One engine per goroutine that computes at a time; k lanes hold k engines.
-//  2. The widths of all engines plus one should not exceed GOMAXPROCS.
+//  2. The widths of all engines plus one should not exceed GOMAXPROCS:
+//     CheckWidths tells.
 //  3. Close ends the threads of a pool; nothing else does.
 //
 // # What is promised

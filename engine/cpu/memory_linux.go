@@ -18,3 +18,13 @@ func wide(n int) []byte {
 	_ = syscall.Madvise(b[:n&^(hugePage-1)], syscall.MADV_HUGEPAGE)
 	return b
 }
+
+// installed is the memory of the machine with its swap space, or what a process
+// can address where the system does not say.
+func installed() int64 {
+	var info syscall.Sysinfo_t
+	if err := syscall.Sysinfo(&info); err != nil || info.Totalram == 0 {
+		return addressing
+	}
+	return int64((uint64(info.Totalram) + uint64(info.Totalswap)) * uint64(max(info.Unit, 1)))
+}

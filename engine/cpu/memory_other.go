@@ -7,3 +7,5 @@ import "github.com/hataori/hataori-go/engine"
 const hugePage = 2 << 20
 
 func wide(n int) []byte { return engine.AlignedBytes(n) }
+
+func installed() int64 { return addressing }

@@ -336,6 +336,20 @@ func testWarm(r *rig) {
 		{"MatMulInto", func() error { return engine.MatMulInto(r.e, out, a, b) }},
 		{"DotInto", func() error { return engine.DotInto(r.e, matMul, out, b, a) }},
 	}
+	real1, real2, real3 := r.must(r.e.Alloc(r.spec(engine.Float64, 8, 8))), r.must(r.e.Alloc(r.spec(engine.Float64, 8, 8))), r.must(r.e.Alloc(r.spec(engine.Float64, 8, 8)))
+	for i, t := range []*engine.Tensor{real1, real2, real3} {
+		r.write(t, small(engine.Float64, 5+i))
+	}
+	var clamp, top, gather, scatter engine.Op = engine.Clamp, engine.TopK{Axis: 1, K: 3}, engine.Gather{}, engine.Scatter{Add: true}
+	most, where := r.must(r.e.Alloc(r.spec(engine.Float64, 8, 3))), r.must(r.e.Alloc(r.spec(engine.Int64, 8, 3)))
+	index := r.must(r.e.Alloc(r.spec(engine.Int64, 8)))
+	r.write(index, func(i []int) complex128 { return complex(float64((i[0]*3)%8), 0) })
+	one, two := []*engine.Tensor{real3}, []*engine.Tensor{most, where}
+	calls = append(calls,
+		call{"EvalInto Clamp", func() error { return engine.EvalInto(r.e, clamp, one, real1, real2, real2) }},
+		call{"EvalInto TopK", func() error { return engine.EvalInto(r.e, top, two, real1) }},
+		call{"EvalInto Gather", func() error { return engine.EvalInto(r.e, gather, one, real1, index) }},
+		call{"EvalInto Scatter", func() error { return engine.EvalInto(r.e, scatter, one, real1, index, real2) }})
 	calls = append(calls, call{"ApplyInto Exp", func() error { return engine.ApplyInto(r.e, engine.Exp, out, b, nil) }})
 	for _, op := range []engine.Op{engine.Sub, engine.Tanh, engine.Reduce{F: engine.ReduceProd, Axes: engine.AxesOf(0)},
 		engine.Reduce{F: engine.ReduceMean, Axes: engine.AxesOf(1)}, engine.CumSum{Axis: 1}, engine.Roll{Axis: 0, Shift: 3}, engine.Tril{},

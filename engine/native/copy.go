@@ -33,6 +33,7 @@ type CopyPlan struct {
 	regular  int          // distance in the destination along the src side, 0 if it varies
 
 	runTail runTail
+	stream  bool // runs may go past the caches
 }
 
 // side lists the offsets, in bytes, of the elements along one side of a tile,
@@ -54,6 +55,9 @@ const (
 	rowBytes   = 512     // runs of this length are copied one by one
 	partBytes  = 1 << 16 // longer runs are cut, so that they can be shared out
 	smallBytes = 1 << 18 // tensors that lie in the caches need no buffer
+
+	streamBytes = 1 << 25 // tensors beyond the caches are better not brought in to be written
+	streamPart  = 1 << 18 // bytes of one call of assembly
 
 	// A side of a tile is about as long as the first of its two limits. Tiles
 	// of large tensors take some hundred kilobytes, in the second-level cache:
@@ -94,6 +98,7 @@ func newCopy(l Level, size int, conj engine.DType, extents, dst, src []int) *Cop
 	p.widen()
 	if p.run*p.elem >= rowBytes || len(axes) == 0 {
 		p.rows(axes)
+		p.stream = canStream(Best(l)) && conj == engine.NoDType && total >= streamBytes && len(axes) > 0 && p.runTail.cut < 0 && p.run*p.elem%64 == 0
 		return p
 	}
 	p.tiles(axes, total > smallBytes)
@@ -272,6 +277,13 @@ func runTiles[T cell](p *CopyPlan, dst, src, buf unsafe.Pointer, lo, hi int) {
 	o.seek(p.outer, p.base, lo)
 	for item := lo; item < hi; item++ {
 		d, s := unsafe.Add(dst, o.pos[0]), unsafe.Add(src, o.pos[1])
+		if p.stream {
+			if n := p.streamed(&o, d, s, hi-item); n > 0 {
+				o.seek(p.outer, p.base, min(item+n, hi-1))
+				item += n - 1
+				continue
+			}
+		}
 		run, nd, ns := p.run, len(p.dst.to), len(p.src.to)
 		if c := p.runTail.cut; c >= 0 && o.at[c] == o.axes[c].n-1 {
 			run = p.runTail.tail
@@ -300,6 +312,19 @@ func runTiles[T cell](p *CopyPlan, dst, src, buf unsafe.Pointer, lo, hi int) {
 		}
 		o.next()
 	}
+}
+
+// streamed copies runs along the innermost loop past the caches, at most limit
+// of them, and returns how many: none where destinations are not aligned.
+func (p *CopyPlan) streamed(o *odometer, d, s unsafe.Pointer, limit int) int {
+	last := len(p.outer) - 1
+	a, bytes := &p.outer[last], p.run*p.elem
+	if (uintptr(d)|uintptr(a.step[0]))%32 != 0 {
+		return 0
+	}
+	n := min(a.n-o.at[last], limit, max(streamPart/bytes, 1))
+	streamRuns(d, s, bytes, n, a.step[0], a.step[1])
+	return n
 }
 
 // tileDirect copies a tile element by element.

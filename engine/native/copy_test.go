@@ -281,3 +281,34 @@ func BenchmarkCopy(b *testing.B) {
 		})
 	}
 }
+
+// TestCopyStreams copies runs of a tensor beyond the caches, in one go and in
+// pieces, aligned and not.
+func TestCopyStreams(t *testing.T) {
+	const a, b, c = 66, 65, 1024 // 34 MiB
+	src := make([]float64, a*b*c)
+	for i := range src {
+		src[i] = float64(i)
+	}
+	for _, l := range levels() {
+		p := l.NewCopy(8, []int{b, a, c}, []int{a * c, c, 1}, []int{c, b * c, 1})
+		for _, shift := range []int{0, 1} {
+			room := make([]float64, len(src)+8)
+			skip := shift
+			for uintptr(unsafe.Pointer(&room[skip]))%32 != uintptr(8*shift) {
+				skip++
+			}
+			dst := room[skip : skip+len(src)]
+			var ws Workspace
+			for _, cut := range [][2]int{{0, 1}, {1, 300}, {300, p.Items()}} {
+				p.Run(&ws, unsafe.Pointer(&dst[0]), unsafe.Pointer(&src[0]), cut[0], cut[1])
+			}
+			for i, v := range dst {
+				j, rest := i/(a*c), i%(a*c)
+				if want := float64((rest/c*b+j)*c + rest%c); v != want {
+					t.Fatalf("%v, shift %d: element %d is %v, want %v", l, shift, i, v, want)
+				}
+			}
+		}
+	}
+}

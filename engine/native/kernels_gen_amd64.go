@@ -80,6 +80,9 @@ func scaleRowF64(dst, x, y unsafe.Pointer, n int)
 func scaleRowC128(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
+func streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int)
+
+//go:noescape
 func sumBlocksF32(sums, x unsafe.Pointer, n int)
 
 //go:noescape

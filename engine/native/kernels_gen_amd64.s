@@ -1152,6 +1152,39 @@ loop:
 	VZEROUPPER
 	RET
 
+// func streamRuns(dst uintptr, src uintptr, bytes int, n int, dstStep int, srcStep int)
+// Requires: AVX, MMX+
+TEXT ·streamRuns(SB), NOSPLIT, $0-48
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ bytes+16(FP), DX
+	MOVQ n+24(FP), CX
+	MOVQ dstStep+32(FP), R8
+	MOVQ srcStep+40(FP), R9
+
+run:
+	MOVQ DI, R10
+	MOVQ SI, R11
+	MOVQ DX, R12
+
+line:
+	PREFETCHT0 (R11)(R9*2)
+	VMOVUPS    (R11), Y0
+	VMOVUPS    32(R11), Y1
+	VMOVNTPS   Y0, (R10)
+	VMOVNTPS   Y1, 32(R10)
+	ADDQ       $+64, R11
+	ADDQ       $+64, R10
+	SUBQ       $+64, R12
+	JNZ        line
+	ADDQ       R8, DI
+	ADDQ       R9, SI
+	DECQ       CX
+	JNZ        run
+	SFENCE
+	VZEROUPPER
+	RET
+
 // func expF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
 // Requires: AVX, AVX2, FMA3
 TEXT ·expF64AVX2(SB), NOSPLIT, $0-40

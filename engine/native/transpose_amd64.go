@@ -10,6 +10,9 @@ func transposerOf(l Level, size int) transposer {
 	return transposer(32 / size)
 }
 
+// canStream says whether streamRuns is there.
+func canStream(l Level) bool { return l != Portable }
+
 // transposeVectors copies n columns of 32/size rows of elements of size bytes:
 // dst[c·stride …] = rows[0][c], rows[1][c], …, stride in bytes.
 func transposeVectors(size int, dst unsafe.Pointer, rows *[8]unsafe.Pointer, n, stride int) {

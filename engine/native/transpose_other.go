@@ -7,3 +7,7 @@ import "unsafe"
 func transposerOf(Level, int) transposer { return 0 }
 
 func transposeVectors(int, unsafe.Pointer, *[8]unsafe.Pointer, int, int) {}
+
+func canStream(Level) bool { return false }
+
+func streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int) {}

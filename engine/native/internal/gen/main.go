@@ -428,6 +428,7 @@ func main() {
 	elementwiseRows()
 	blockSums()
 	spans()
+	streams()
 	functions()
 	data()
 	var decl bytes.Buffer
@@ -438,6 +439,7 @@ func main() {
 	for _, name := range rowNames {
 		fmt.Fprintf(&decl, "//go:noescape\nfunc %s(dst, x, y unsafe.Pointer, n int)\n\n", name)
 	}
+	decl.WriteString("//go:noescape\nfunc streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int)\n\n")
 	for _, name := range sumNames {
 		fmt.Fprintf(&decl, "//go:noescape\nfunc %s(sums, x unsafe.Pointer, n int)\n\n", name)
 	}

@@ -354,3 +354,41 @@ func blockSums() {
 		VADDPD(reg.X1, reg.X0, reg.X0)
 	})
 }
+
+// streamRuns copies n > 0 runs of bytes > 0, a multiple of 64, whose starts lie
+// steps apart, past the caches: each destination is a multiple of 32. It asks
+// early for what it reads in the runs after.
+func streams() {
+	const name = "streamRuns"
+	TEXT(name, NOSPLIT, "func(dst uintptr, src uintptr, bytes int, n int, dstStep int, srcStep int)")
+	Doc(name + " copies runs past the caches.")
+	dst, src, bytes, n, dstStep, srcStep := reg.RDI, reg.RSI, reg.RDX, reg.RCX, reg.R8, reg.R9
+	Load(Param("dst"), dst)
+	Load(Param("src"), src)
+	Load(Param("bytes"), bytes)
+	Load(Param("n"), n)
+	Load(Param("dstStep"), dstStep)
+	Load(Param("srcStep"), srcStep)
+	to, from, left := reg.R10, reg.R11, reg.R12
+	Label("run")
+	MOVQ(dst, to)
+	MOVQ(src, from)
+	MOVQ(bytes, left)
+	Label("line")
+	PREFETCHT0(operand.Mem{Base: from, Index: srcStep, Scale: 2})
+	VMOVUPS(mem(from, 0), reg.Y0)
+	VMOVUPS(mem(from, 32), reg.Y1)
+	VMOVNTPS(reg.Y0, mem(to, 0))
+	VMOVNTPS(reg.Y1, mem(to, 32))
+	ADDQ(operand.I8(64), from)
+	ADDQ(operand.I8(64), to)
+	SUBQ(operand.I8(64), left)
+	JNZ(operand.LabelRef("line"))
+	ADDQ(dstStep, dst)
+	ADDQ(srcStep, src)
+	DECQ(n)
+	JNZ(operand.LabelRef("run"))
+	SFENCE()
+	VZEROUPPER()
+	RET()
+}
