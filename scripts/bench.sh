@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints every measure beside its rival, in alternation in the same run:
 #
-#   scripts/bench.sh [NAME…]     NAME: farm, engine, store; default all. NAME/ROW is one row, ROW may be a pattern
+#   scripts/bench.sh [NAME…]     NAME: farm, engine, contraction, store; default all. NAME/ROW is one row, ROW may be a pattern
 #
 # One line a measure: BENCH name ours=… rival=… ratio=… [quartiles] pairs=… bar=… holds|short
 # A bar that is missed is a figure, not a fault; the status is 1 when a measure could not be taken.
@@ -102,9 +102,52 @@ bench_store() {
   rm -rf "$tmp"
 }
 
-[ $# -gt 0 ] || set -- farm engine store
+bench_contraction() {
+  prepare libopenblas0-pthread python3-numpy
+  CGO_ENABLED=0 go build -o "$build/engine" ./bench/engine && CGO_ENABLED=0 go build -o "$build/contraction-go" ./bench/contraction &&
+    cc -O2 -o "$build/contraction-c" bench/rivals/contraction.c -ldl && cc -O2 -o "$build/gemm" bench/rivals/gemm.c -ldl || { status=1; return; }
+  local lib kernel t n bar rival problems=../shared/einsum name ours=$build/contraction-go
+  read -r lib kernel < <("$build/engine" blas) || { status=1; return; }
+  for t in d s z c; do
+    for n in 32 64 128 256 512 1024 2048; do
+      served "native-$t$n" '<=1.25' $((n > 512 ? 7 : 31)) "$build/engine gemm -provider native -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" \
+        "ns; rival: $kernel from C"
+    done
+    for n in 2 4 8 16; do
+      served "batched-$t$n" '<=0.7' 31 "$ours batched -provider native -dtype $t -n $n" "$build/contraction-c $lib batched $t $n $kernel" \
+        "ns for 1024 products; rival: a C loop of calls, $kernel"
+    done
+  done
+  for n in 4:1.0 8:0.8 16:0.95; do
+    served "chain-${n%:*}" "<=${n#*:}" 31 "$ours chain -dtype z -bond ${n%:*}" "$build/contraction-c $lib chain ${n%:*} $kernel" "ns; rival: a C loop, $kernel"
+  done
+  [ -d "$problems" ] || { echo "no einsum problems at $problems: rows of files and of the planner are left out" >&2; return; }
+  local rivals=numpy
+  if /usr/bin/python3 -c 'import torch' 2>/dev/null; then rivals='numpy torch'; else echo 'no torch (apt install python3-torch): its rows are left out' >&2; fi
+  local python="env OPENBLAS_CORETYPE=$kernel OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1 /usr/bin/python3 bench/rivals/einsum.py"
+  for file in "$problems"/*_*.json; do
+    name=$(basename "$file" .json)
+    bar='<=0.85'
+    [[ $name == bin_* ]] && bar='<=1.05'
+    for t in d z; do
+      for path in opt_size opt_flops; do
+        [[ $name == bin_* && $path == opt_flops ]] && continue # the same
+        for rival in $rivals; do
+          served "einsum-$name-$path-$t-$rival" "$bar" 5 "$ours file -file $file -path $path -dtype $t" "$python $file $path $t $rival" \
+            "ns; rival: $rival, a matmul a step, $kernel; of networks the geometric mean counts"
+        done
+        [[ $rival == numpy || $path == opt_size ]] && served "einsum-$name-$path-$t-width2" '<=1.05' 5 "$ours file -file $file -path $path -dtype $t -width 2" \
+          "$ours file -file $file -path $path -dtype $t" 'ns, two workers; rival: one'
+      done
+    done
+    pairs "planner-$name" '<=1.1' 1 "$ours plan -file $file" '' 'operations over those of the better stored path'
+    pairs "planning-$name" '<=1' 3 "$ours planning -file $file" '' 'seconds'
+  done
+}
+
+[ $# -gt 0 ] || set -- farm engine contraction store
 for name in "$@"; do
-  declare -F "bench_${name%%/*}" >/dev/null || { echo "no measure is called $name: farm, engine, store" >&2; exit 2; }
+  declare -F "bench_${name%%/*}" >/dev/null || { echo "no measure is called $name: farm, engine, contraction, store" >&2; exit 2; }
 done
 for name in "$@"; do
   row="*"

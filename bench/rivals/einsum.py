@@ -1,14 +1,12 @@
 #!/usr/bin/env python3
-"""Contract problems of the einsum benchmark with numpy, one matmul per step.
+"""Contract problems of the einsum benchmark, one matmul per step.
 
-usage: einsum.py FILE PATH [REPEAT]
+usage: einsum.py FILE PATH [d|z] [numpy|torch]
 
-Prints one line of JSON: name, the best and the median wall time and the best
-processor time in seconds of REPEAT runs (after one that warms the allocator),
-and the sum of the output.
+After a run that warms the allocator, each line of the input asks for one
+sample: the time of one contraction in nanoseconds is printed.
 """
 import json
-import statistics
 import sys
 import time
 
@@ -69,21 +67,62 @@ def main():
     with open(sys.argv[1], encoding="utf-8") as f:
         problem = json.load(f)
     path = problem["paths"][sys.argv[2]]["path"]
-    repeat = int(sys.argv[3]) if len(sys.argv) > 3 else 3
+    dtype = {"d": np.float64, "z": np.complex128}[sys.argv[3] if len(sys.argv) > 3 else "d"]
     left, output = problem["format"].split("->")
     inputs = [list(term) for term in left.split(",")]
-    operands = [fill(problem["name"], k, shape) for k, shape in enumerate(problem["shapes"])]
-    out = contract(inputs, list(output), path, operands)
-    wall, cpu = [], []
-    for _ in range(repeat):
-        start, start_cpu = time.perf_counter(), time.process_time()
-        out = contract(inputs, list(output), path, operands)
-        wall.append(time.perf_counter() - start)
-        cpu.append(time.process_time() - start_cpu)
-    print(json.dumps({
-        "name": problem["name"], "best": min(wall), "median": statistics.median(wall), "cpu": min(cpu),
-        "sum": float(out.sum()),
-    }))
+    operands = [fill(problem["name"], k, shape).astype(dtype) for k, shape in enumerate(problem["shapes"])]
+    if len(sys.argv) > 4 and sys.argv[4] == "torch":
+        import torch
+
+        torch.set_num_threads(1)
+        torch.set_grad_enabled(False)
+        operands = [Torch(torch.from_numpy(x)) for x in operands]
+        globals()["np"] = Torch
+    calls = 0
+    start = time.perf_counter()
+    while time.perf_counter() - start < 8e-3:
+        contract(inputs, list(output), path, operands)
+        calls += 1
+    for _ in sys.stdin:
+        if calls > 1:
+            contract(inputs, list(output), path, operands)
+        start = time.perf_counter()
+        for _ in range(calls):
+            contract(inputs, list(output), path, operands)
+        print(f"{(time.perf_counter() - start) / calls * 1e9:.1f}", flush=True)
+
+
+class Torch:
+    """The few names of numpy that are used above, by torch."""
+
+    int64 = int
+
+    def __init__(self, t):
+        self.t, self.shape = t, tuple(t.shape)
+
+    def sum(self, axis):
+        return Torch(self.t.sum(dim=axis))
+
+    def transpose(self, order):
+        return Torch(self.t.permute(order))
+
+    def reshape(self, shape):
+        return Torch(self.t.reshape(shape))
+
+    @staticmethod
+    def prod(x, dtype):
+        n = 1
+        for v in x:
+            n *= v
+        return n
+
+    @staticmethod
+    def matmul(a, b):
+        return Torch(a.t @ b.t)
+
+    @staticmethod
+    def ascontiguousarray(a):
+        return Torch(a.t.contiguous())
 
 
 main()

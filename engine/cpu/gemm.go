@@ -4,6 +4,7 @@ import (
 	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/native"
 )
 
 // gemmProvider says whose products a step uses.
@@ -20,21 +21,26 @@ const (
 	plain                      // loops, for integers
 )
 
-// Below so many multiplications, or so small an extent, the engine's own kernels
-// beat a call into a library.
+// Where the engine's own kernels beat a call into a library, by measurement
+// (bench.sh engine, contraction): small products and thin ones; complex products
+// with AVX-512 up to a larger size, since OpenBLAS has no kernels of that kind
+// for them.
 const (
-	smallProduct = 4096
+	smallProduct = 20 * 20 * 20 // multiply-adds
+	smallComplex = 64 * 64 * 64
 	smallExtent  = 8
 )
 
 // providerFor chooses by dtype and size alone.
 func (b *binder) providerFor(d engine.DType, c *contraction) gemmProvider {
-	switch e := b.e; {
+	e, size := b.e, c.sizeM*c.sizeN*c.sizeK
+	switch {
 	case !d.IsFloat():
 		return gemmProvider{kind: plain}
 	case e.provider.Name() == e.native.Name():
 		return gemmProvider{chosen, e.provider}
-	case !e.provider.Supports(d), c.sizeM*c.sizeN*c.sizeK < smallProduct, min(c.sizeM, c.sizeN, c.sizeK) < smallExtent:
+	case !e.provider.Supports(d), size < smallProduct, min(c.sizeM, c.sizeN, c.sizeK) < smallExtent,
+		d.IsComplex() && size <= smallComplex && e.native.Level() == native.AVX512 && e.provider.Name() == "openblas":
 		return gemmProvider{own, e.native}
 	}
 	return gemmProvider{chosen, b.e.provider}

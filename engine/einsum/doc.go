@@ -18,7 +18,8 @@
 // # Paths and plans
 //
 // A [Path] says in which order operands are contracted, two at a time. Give one
-// that a planner found, or let [Greedy] find one. A [Plan] is immutable and
+// that a planner found, let [FindPath] find one, or [Greedy] in less time;
+// [Improve] takes a path and returns a cheaper one. A [Plan] is immutable and
 // shared; it says what it costs before anything is computed ([Plan.Cost]).
 //
 // # Slices

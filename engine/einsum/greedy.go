@@ -35,14 +35,11 @@ func Greedy(s Subscripts, shapes [][]int, o GreedyOptions) (Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	trials := o.Trials
-	if trials <= 0 {
-		trials = min(64, 1+(1<<18)/n.partnerships())
-	}
+	trials := greedyTrials(n, o.Trials)
 	var best Path
 	least := math.Inf(1)
 	for trial := range trials {
-		g := newGreedy(n, rand.New(rand.NewPCG(o.Seed, uint64(trial))), float64(trial)/float64(trials))
+		g := newGreedy(n, rand.New(rand.NewPCG(o.Seed, uint64(trial))), float64(trial)/float64(trials), 1)
 		path := g.run()
 		t, err := newTree(n, path)
 		if err != nil {
@@ -53,6 +50,14 @@ func Greedy(s Subscripts, shapes [][]int, o GreedyOptions) (Path, error) {
 		}
 	}
 	return best, nil
+}
+
+// greedyTrials is how many paths are tried when trials are asked for.
+func greedyTrials(n *network, trials int) int {
+	if trials > 0 {
+		return trials
+	}
+	return min(64, 1+(1<<18)/n.partnerships())
 }
 
 func (g *greedy) run() Path {
@@ -130,6 +135,7 @@ type greedy struct {
 	*network
 	noise       *rand.Rand
 	temperature float64
+	share       float64 // of what a step frees that counts against what it makes
 	tensors     []greedyTensor
 	ids         []int   // tensors still on the list
 	users       [][]int // for each label, the tensors that ever had it
@@ -138,8 +144,8 @@ type greedy struct {
 	steps       [][2]int // identities
 }
 
-func newGreedy(n *network, noise *rand.Rand, temperature float64) *greedy {
-	g := &greedy{network: n, noise: noise, temperature: temperature, users: make([][]int, len(n.labels)), uses: make([]int, len(n.labels))}
+func newGreedy(n *network, noise *rand.Rand, temperature, share float64) *greedy {
+	g := &greedy{network: n, noise: noise, temperature: temperature, share: share, users: make([][]int, len(n.labels)), uses: make([]int, len(n.labels))}
 	for _, l := range n.output {
 		g.uses[l]++
 	}
@@ -174,7 +180,7 @@ func (g *greedy) add(labels set) {
 	}
 	slices.Sort(partners)
 	for _, other := range slices.Compact(partners) {
-		growth := g.volume(g.product(other, id)) - g.tensors[other].size - g.tensors[id].size
+		growth := g.volume(g.product(other, id)) - g.share*(g.tensors[other].size+g.tensors[id].size)
 		cost := math.Copysign(math.Log1p(math.Abs(growth)), growth)
 		if g.temperature > 0 {
 			cost += g.temperature * math.Log(g.noise.ExpFloat64()) // minus a Gumbel variate

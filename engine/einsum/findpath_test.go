@@ -1,0 +1,172 @@
+package einsum
+
+import (
+	"encoding/json"
+	"math"
+	"math/rand/v2"
+	"os"
+	"path/filepath"
+	"reflect"
+	"testing"
+)
+
+// fewest tries every order of contraction.
+func fewest(t *testing.T, n *network, operands int) float64 {
+	best := math.Inf(1)
+	var try func(path Path, left int)
+	try = func(path Path, left int) {
+		if left == 1 {
+			tr, err := newTree(n, path)
+			if err != nil {
+				t.Fatal(err)
+			}
+			operations, _, _ := tr.measure(n.sizes, nil)
+			best = min(best, operations)
+			return
+		}
+		for j := range left {
+			for i := range j {
+				try(append(path[:len(path):len(path)], [2]int{i, j}), left-1)
+			}
+		}
+	}
+	try(nil, operands)
+	return best
+}
+
+// randomNetwork draws labels for some operands; labels are shared by any number
+// of them.
+func randomNetwork(rng *rand.Rand, operands, labels int) (Subscripts, [][]int) {
+	sizes := make([]int, labels)
+	for l := range sizes {
+		sizes[l] = 1 + rng.IntN(6)
+	}
+	inputs, shapes, used := make([][]Label, operands), make([][]int, operands), map[Label]bool{}
+	for k := range inputs {
+		for range 1 + rng.IntN(3) {
+			l := rng.IntN(labels)
+			inputs[k], shapes[k] = append(inputs[k], Label(l)), append(shapes[k], sizes[l])
+			used[Label(l)] = true
+		}
+	}
+	var output []Label
+	for l := range Label(labels) {
+		if used[l] && rng.IntN(4) == 0 {
+			output = append(output, l)
+		}
+	}
+	s, err := NewSubscripts(inputs, output)
+	if err != nil {
+		panic(err)
+	}
+	return s, shapes
+}
+
+func operations(t *testing.T, s Subscripts, shapes [][]int, path Path) float64 {
+	t.Helper()
+	p, err := NewPlan(s, shapes, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return p.Cost().Operations
+}
+
+func TestSmallNetworksGetTheFewestOperations(t *testing.T) {
+	rng := rand.New(rand.NewPCG(1, 2))
+	for range 60 {
+		operands := 1 + rng.IntN(6)
+		s, shapes := randomNetwork(rng, operands, 2+rng.IntN(7))
+		path, err := FindPath(s, shapes, PathOptions{Trials: 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := newNetwork(s, shapes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := operations(t, s, shapes, path), fewest(t, n, operands)
+		if math.Abs(got-want) > 1e-9*want {
+			t.Errorf("%v %v: %g operations, %g are enough", s, shapes, got, want)
+		}
+	}
+}
+
+func TestImproveNeverMakesWorse(t *testing.T) {
+	rng := rand.New(rand.NewPCG(3, 4))
+	for range 30 {
+		operands := 12 + rng.IntN(40)
+		s, shapes := randomNetwork(rng, operands, operands)
+		path := make(Path, 0, operands)
+		for left := operands; left > 1; left-- {
+			j := 1 + rng.IntN(left-1)
+			path = append(path, [2]int{rng.IntN(j), j})
+		}
+		better, err := Improve(s, shapes, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		before, after := operations(t, s, shapes, path), operations(t, s, shapes, better)
+		if after > before*(1+1e-9) {
+			t.Errorf("%v: %g operations became %g", s, before, after)
+		}
+		again, err := Improve(s, shapes, path)
+		if err != nil || !reflect.DeepEqual(better, again) {
+			t.Errorf("%v: two paths from the same arguments (%v)", s, err)
+		}
+	}
+}
+
+// The planner keeps up with the paths that others stored for public problems.
+func TestFindPathBesideStoredPaths(t *testing.T) {
+	files, _ := filepath.Glob("../../../shared/einsum/*_*.json") // the pattern is well formed
+	if len(files) == 0 {
+		t.Skip("no einsum problems beside the module")
+	}
+	for _, name := range files {
+		data, err := os.ReadFile(name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var f struct {
+			Format string
+			Shapes [][]int
+			Paths  map[string]struct{ Path Path }
+		}
+		if err := json.Unmarshal(data, &f); err != nil {
+			t.Fatal(err)
+		}
+		s, err := Parse(f.Format)
+		if err != nil {
+			t.Fatal(err)
+		}
+		best := math.Inf(1)
+		for _, p := range f.Paths {
+			best = min(best, operations(t, s, f.Shapes, p.Path))
+		}
+		path, err := FindPath(s, f.Shapes, PathOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		ratio := operations(t, s, f.Shapes, path) / best
+		t.Logf("%s: %.4f of the operations of the better stored path", filepath.Base(name), ratio)
+		if ratio > 1.1 {
+			t.Errorf("%s: %.3f times the operations of the better stored path", filepath.Base(name), ratio)
+		}
+	}
+}
+
+func TestImproveErrors(t *testing.T) {
+	s, err := Parse("ab,bc->ac")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := Improve(s, [][]int{{2, 3}}, nil); err == nil {
+		t.Error("one shape for two operands")
+	}
+	if _, err := Improve(s, [][]int{{2, 3}, {3, 4}}, Path{{0, 2}}); err == nil {
+		t.Error("a path to a tensor that is not there")
+	}
+	if _, err := FindPath(s, [][]int{{2, 3}, {4, 4}}, PathOptions{}); err == nil {
+		t.Error("shapes that disagree")
+	}
+}
