@@ -148,7 +148,7 @@ type Stats struct {
 	Messages int   // messages sent and received by this rank
 	Sent     int64 // bytes
 	Received int64
-	Moved    int // items taken back from a rank and given to another
+	Moved    int // items taken back from a rank and given to another; as Batches to Sizes, in groups only what the root did
 
 	// Of PmapStream, at the root.
 	Skipped int           // items whose results the sink had already

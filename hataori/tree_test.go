@@ -143,6 +143,18 @@ func TestMessagesKeepToTheTree(t *testing.T) {
 	}
 }
 
+// A large world has groups without being asked.
+func TestGroupsBySize(t *testing.T) {
+	for _, c := range []struct{ size, group, peers int }{
+		{511, 0, 510}, {512, 0, 23}, {512, 1, 511}, {10_000, 0, 100}, {512, 100, 6}, {4, 0, 3},
+	} {
+		tr, err := (&call{w: &World{size: c.size}, opts: &Options{Root: 3, Group: c.group}}).arrange()
+		if n := len(tr.peers(3, c.size)) - 1; err != nil || n != c.peers {
+			t.Errorf("%d ranks, groups of %d: the root grants to %d, want %d; %v", c.size, c.group, n, c.peers, err)
+		}
+	}
+}
+
 // TestGroupDisagrees: the size of groups is among what all ranks must agree on.
 func TestGroupDisagrees(t *testing.T) {
 	onRanks(t, 3, mpitest.Options{}, func(w *World) error {
