@@ -20,10 +20,19 @@ type packer[T, U any] struct {
 
 	order order
 	count *atomic.Int64 // results unloaded
+
+	watched map[int64]*watched // items of which there are copies, by place
+	from    *int               // the rank whose results are unloaded
 }
 
 func (p *packer[T, U]) variable() bool { return p.in.Size < 0 }
-func (p *packer[T, U]) keyed() bool    { return p.order != nil }
+func (p *packer[T, U]) watch(i int64) {
+	if p.watched[i] == nil {
+		p.watched[i] = new(watched)
+	}
+}
+
+func (p *packer[T, U]) keyed() bool { return p.order != nil }
 
 // fault is a failure of an item while it was packed or unpacked here.
 func (p *packer[T, U]) fault(kind Kind, i int64, what string, err error) *fault {
@@ -98,6 +107,15 @@ func (p *packer[T, U]) unpack(rd *wire.ResultReader, i, end int64) (next int64, 
 		b, err := rd.Item()
 		if err != nil {
 			return i, nil, err
+		}
+		if len(p.watched) > 0 {
+			second, bad := p.again(i, b)
+			if bad != nil {
+				return i + 1, bad, nil
+			}
+			if second {
+				continue
+			}
 		}
 		p.val = *new(U)
 		if err := p.out.Decode(b, &p.val); err != nil {

@@ -44,8 +44,15 @@ type crew struct {
 	closed  bool // an empty queue will not be filled again
 	sick    error
 
+	// With copies of items a failure here is not yet one of the item: the root
+	// judges, and tells at the end which index failed, −1 for none.
+	defers bool
+	final  int64
+
 	fmu     sync.Mutex // what follows
 	lowest  *fault
+	faults  map[int64]*fault   // with defers: all, by index
+	settled map[int64]struct{} // with defers: places whose results came from elsewhere
 	failed  []failedItem
 	dropped []farm.Range
 	news    atomic.Bool // failed or dropped is not empty
@@ -67,6 +74,7 @@ type failedItem struct{ place, index int64 }
 // laneState is one lane's. Lanes do not share cache lines.
 type laneState struct {
 	cur    atomic.Int64 // index that is evaluated, or noItem, taken, cancelled
+	place  atomic.Int64 // with defers: its place, or that of an earlier one
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wake   chan struct{}
@@ -89,7 +97,7 @@ type laneState struct {
 }
 
 func newCrew(ctx context.Context, n int, owner bool, opts *Options) *crew {
-	c := &crew{ctx: ctx, owner: owner, first: opts.FirstSeen, lanes: make([]laneState, n), healthy: n, base: time.Now(), eager: opts.Depth != 1}
+	c := &crew{ctx: ctx, owner: owner, first: opts.FirstSeen, lanes: make([]laneState, n), healthy: n, base: time.Now(), eager: opts.Depth != 1, final: -1}
 	c.limit.Store(math.MaxInt64)
 	for i := range c.lanes {
 		l := &c.lanes[i]
@@ -108,8 +116,11 @@ func (c *crew) begin(l *laneState, place, i int64) bool {
 	if l.ctx == nil {
 		l.ctx, l.cancel = context.WithCancelCause(c.ctx)
 	}
+	if c.defers {
+		l.place.Store(place)
+	}
 	l.cur.Store(i)
-	if i <= c.limit.Load() {
+	if i <= c.limit.Load() && (!c.defers || !c.superseded(place)) {
 		return true
 	}
 	c.end(l, i)
@@ -159,6 +170,14 @@ func (c *crew) lower(limit int64) {
 // fail records the failure of an item.
 func (c *crew) fail(f *fault) {
 	c.sign(f).class = classItem
+	if c.defers {
+		c.note(f)
+		c.fmu.Lock()
+		c.failed = append(c.failed, failedItem{f.place, f.index})
+		c.news.Store(true)
+		c.fmu.Unlock()
+		return
+	}
 	c.fmu.Lock()
 	if c.lowest == nil || f.index < c.lowest.index {
 		c.lowest = f
@@ -174,6 +193,45 @@ func (c *crew) fail(f *fault) {
 	} else {
 		c.lower(f.index)
 	}
+}
+
+// note remembers a failure in case it is the index's, with defers.
+func (c *crew) note(f *fault) {
+	c.sign(f).class = classItem
+	c.fmu.Lock()
+	if c.faults == nil {
+		c.faults = map[int64]*fault{}
+	}
+	c.faults[f.index] = f
+	c.fmu.Unlock()
+}
+
+// supersede cancels the item at a place, wherever it is on this rank.
+func (c *crew) supersede(place int64) {
+	c.fmu.Lock()
+	if c.settled == nil {
+		c.settled = map[int64]struct{}{}
+	}
+	c.settled[place] = struct{}{}
+	c.fmu.Unlock()
+	for k := range c.lanes {
+		l := &c.lanes[k]
+		if l.place.Load() != place {
+			continue
+		}
+		if i := l.cur.Load(); i >= 0 && l.place.Load() == place && l.cur.CompareAndSwap(i, taken) {
+			l.cancel(errSuperseded)
+			l.cur.Store(cancelled)
+		}
+	}
+}
+
+// superseded reports whether the item at the place has its result from elsewhere.
+func (c *crew) superseded(place int64) bool {
+	c.fmu.Lock()
+	defer c.fmu.Unlock()
+	_, is := c.settled[place]
+	return is
 }
 
 // drop records that the item at a place was given up or skipped.
@@ -210,6 +268,9 @@ func (c *crew) collect() (failed []failedItem, dropped []farm.Range) {
 func (c *crew) failure() *fault {
 	c.fmu.Lock()
 	defer c.fmu.Unlock()
+	if c.defers {
+		return c.faults[c.final]
+	}
 	return c.lowest
 }
 

@@ -22,6 +22,9 @@ type cargo interface {
 	// keyed reports whether every item comes after its key.
 	keyed() bool
 
+	// watch expects more than one result of the index.
+	watch(i int64)
+
 	// unload puts the results, of which account is told first, run by run. Those
 	// that cannot be decoded are returned as faults.
 	unload(results []byte, account func(farm.Range) error) ([]*fault, error)
@@ -38,6 +41,9 @@ type dealer struct {
 	max   int   // Options.MaxBytes
 	gone  []LaneStats
 	late  overdue
+
+	root   *farm.Root // with copies, m
+	source int        // of the report that is taken in
 }
 
 // dealing is what the machines of ranks that grant have in common.
@@ -53,6 +59,9 @@ type dealing interface {
 // onReport takes in a message that is not of the rank that grants to this one.
 func (d *dealer) onReport(source int, h wire.Header, body []byte) error {
 	k, found := slices.BinarySearch(d.peers[1:], source)
+	if d.root != nil && source == d.peers[0] {
+		k, found = -1, true
+	}
 	if h.Kind != wire.Report || !found {
 		return fmt.Errorf("message of kind %d from rank %d, to which this rank does not grant", h.Kind, source)
 	}
@@ -61,11 +70,17 @@ func (d *dealer) onReport(source int, h wire.Header, body []byte) error {
 	if err != nil {
 		return fmt.Errorf("from rank %d: %w", source, err)
 	}
+	d.source = source
 	faults, err := d.cargo.unload(results, func(r farm.Range) error { return d.m.OnResults(place, r) })
 	if err != nil {
 		return fmt.Errorf("from rank %d: %w", source, err)
 	}
 	for _, f := range faults {
+		if d.root != nil {
+			d.c.note(f)
+			d.root.OnFailed(f.index)
+			continue
+		}
 		d.c.fail(f) // the machine hears of it with the failures of this rank's own lanes
 	}
 	if rep.Bye {
@@ -95,6 +110,9 @@ func (d *dealer) do(e farm.Effect, noLanes bool) error {
 		if noLanes {
 			h.Count = 1
 		}
+		if d.root != nil {
+			h.First = d.root.Failed()
+		}
 	}
 	return c.send(wire.AppendHeader(c.buffer(), h), d.peers[e.Rank])
 }
@@ -104,6 +122,9 @@ func (d *dealer) grant(e farm.Effect, h wire.Header) error {
 	h.Kind, h.First, h.Count = wire.Grant, e.Range.First, e.Range.Len()
 	if e.Pinned {
 		h.Flags |= wire.Pinned
+	}
+	if e.Copy {
+		d.cargo.watch(e.Range.First)
 	}
 	if d.cargo.variable() {
 		h.Flags |= wire.Variable
@@ -117,7 +138,11 @@ func (d *dealer) grant(e farm.Effect, h wire.Header) error {
 		wire.SetCount(msg, end-e.Range.First)
 	}
 	if bad != nil {
-		c.fail(bad)
+		if d.root != nil {
+			c.note(bad)
+		} else {
+			c.fail(bad)
+		}
 		d.m.OnFailed(bad.index)
 	}
 	if end == e.Range.First {

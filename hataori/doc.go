@@ -47,7 +47,8 @@
 //
 //  1. Results are in the order of the items.
 //  2. On success each item was evaluated exactly once; on failure at most once.
-//     [Options].Retries says otherwise for errors that ask for it.
+//     [Options].Retries says otherwise for errors that ask for it, [Options].Copies
+//     for the last items.
 //  3. If items fail, the error is that of the lowest failing index, whatever the
 //     timing. Items of higher index may be cancelled or never run; items of lower
 //     index always run. [Options].FirstSeen gives this up; with

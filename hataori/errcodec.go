@@ -62,7 +62,7 @@ func (s sentinels) DecodeError(data []byte) error {
 var standard = sentinels{context.Canceled, context.DeadlineExceeded, io.EOF, io.ErrUnexpectedEOF,
 	fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrInvalid, fs.ErrClosed, errors.ErrUnsupported,
 	lanes.ErrBusy, lanes.ErrReentrant, lanes.ErrSingleLane, lanes.ErrNoLanes, lanes.ErrGoexit,
-	ErrGoexit, ErrNoHealthyLane, ErrClosed, ErrWorldBusy, ErrNested, ErrSource, ErrSink, ErrItemTimeout,
+	ErrGoexit, ErrNoHealthyLane, ErrClosed, ErrWorldBusy, ErrNested, ErrSource, ErrSink, ErrItemTimeout, ErrCopiesDiffer,
 	errLoopLeft}
 
 // Bounds on what is sent of one error.

@@ -38,6 +38,10 @@ var (
 	// ErrItemTimeout: an item failed because Options.ItemTimeout ended it.
 	ErrItemTimeout = errors.New("hataori: deadline of an item")
 
+	// ErrCopiesDiffer: two evaluations of an item, with Options.Copies, had different
+	// results, so the function is not a pure one.
+	ErrCopiesDiffer = errors.New("hataori: copies of an item have different results")
+
 	// ErrSource: the source of a stream failed.
 	ErrSource = errors.New("hataori: source failed")
 
@@ -93,6 +97,7 @@ const (
 	KindGoexit                 // the function called runtime.Goexit
 	KindEncode                 // the item or its result could not be encoded
 	KindDecode                 // the item or its result could not be decoded
+	KindDiffer                 // copies of the item have different results
 )
 
 func (k Kind) String() string {
@@ -107,6 +112,8 @@ func (k Kind) String() string {
 		return "encode"
 	case KindDecode:
 		return "decode"
+	case KindDiffer:
+		return "copies differ"
 	}
 	return fmt.Sprintf("Kind(%d)", uint8(k))
 }

@@ -100,12 +100,15 @@ func newHistory(seed uint64) *history {
 		hint := r.Perm(n)
 		h.opts.Cost = func(i int) float64 { return float64(hint[i] / 2) }
 	}
+	if r.IntN(4) == 0 {
+		h.opts.Copies = 1 + r.IntN(2)
+	}
 	return h
 }
 
 func (h *history) String() string {
-	return fmt.Sprintf("seed %d: %d ranks, lanes %v, sick %v, %d items, fail %v, cancel %v, opts {Root %d Batch %d Depth %d FirstSeen %v RoundTrip %v MaxBytes %d Cost %v}",
-		h.seed, h.ranks, h.lanes, h.sickAt, len(h.cost), h.fail, h.cancel, h.opts.Root, h.opts.Batch, h.opts.Depth, h.opts.FirstSeen, h.opts.RoundTrip, h.opts.MaxBytes, h.opts.Cost != nil)
+	return fmt.Sprintf("seed %d: %d ranks, lanes %v, sick %v, %d items, fail %v, cancel %v, opts {Root %d Batch %d Depth %d FirstSeen %v RoundTrip %v MaxBytes %d Cost %v Copies %d}",
+		h.seed, h.ranks, h.lanes, h.sickAt, len(h.cost), h.fail, h.cancel, h.opts.Root, h.opts.Batch, h.opts.Depth, h.opts.FirstSeen, h.opts.RoundTrip, h.opts.MaxBytes, h.opts.Cost != nil, h.opts.Copies)
 }
 
 // outcome is what one rank got from one call.
@@ -196,7 +199,7 @@ func (h *history) call(w *World, ran []atomic.Int32, out *outcome) error {
 		}
 		return item + "!", nil
 	})
-	if me == o.Root && out.err == nil && st.Items != len(items) {
+	if me == o.Root && out.err == nil && (st.Items < len(items) || st.Items > len(items)*(1+o.Copies)) {
 		return fmt.Errorf("statistics count %d of %d items", st.Items, len(items))
 	}
 	return nil
@@ -211,7 +214,7 @@ func (h *history) check(ran []atomic.Int32, outs [][]outcome) error {
 		}
 	}
 	for i := range ran {
-		if n := ran[i].Load(); n > 1 {
+		if n := ran[i].Load(); int(n) > 1+h.opts.Copies {
 			return fmt.Errorf("item %d evaluated %d times", i, n)
 		}
 	}
@@ -231,7 +234,7 @@ func (h *history) check(ran []atomic.Int32, outs [][]outcome) error {
 		}
 		if call == h.calls-1 && first == nil {
 			for i := range ran {
-				if ran[i].Load() != 1 {
+				if n := int(ran[i].Load()); n < 1 || n > 1+h.opts.Copies {
 					return fmt.Errorf("item %d evaluated %d times", i, ran[i].Load())
 				}
 			}

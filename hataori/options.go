@@ -25,7 +25,7 @@ type Codec interface {
 }
 
 // Options of a collective call. The zero value is the default. Root, Batch,
-// Depth, Group, Collect, Retries, ItemTimeout, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks, and so must be whether
+// Depth, Group, Copies, Collect, Retries, ItemTimeout, FirstSeen, RoundTrip, Codec and MaxBytes must be the same on all ranks, and so must be whether
 // there is a Trace; the rest is each rank's own.
 type Options struct {
 	// Root is the rank that holds the items and gets the results. Default: 0.
@@ -96,6 +96,17 @@ type Options struct {
 	// 0: none.
 	ItemTimeout time.Duration
 
+	// Copies lets ranks with idle lanes evaluate items that other ranks are still at,
+	// when nothing else is left (speculative execution, backup tasks): up to so
+	// many further evaluations of an item. The result that comes first
+	// counts; the contexts of the others then end, and the call waits for them. An
+	// item fails only if all its evaluations do. f must be a pure function: results
+	// whose encodings differ are an [ItemError] with [ErrCopiesDiffer]. Items of the
+	// root's own lanes are encoded, too. A copy starts when lanes have been idle for
+	// as long as an item takes on the average. Not with Collect, Group or streams.
+	// 0: none.
+	Copies int
+
 	// FirstSeen ends the call at the first failure seen, whatever its index,
 	// instead of waiting for items of lower index. Which error is returned
 	// then depends on timing; it is still the same on all ranks.
@@ -149,6 +160,7 @@ type Stats struct {
 	Sent     int64 // bytes
 	Received int64
 	Moved    int // items taken back from a rank and given to another; as Batches to Sizes, in groups only what the root did
+	Copies   int // evaluations of items that another rank had begun or was to begin
 
 	// Of PmapStream, at the root.
 	Skipped int           // items whose results the sink had already
@@ -220,7 +232,7 @@ func (o *Options) check() error {
 	for _, f := range []struct {
 		name  string
 		value int
-	}{{"Batch", o.Batch}, {"Depth", o.Depth}, {"MaxBytes", o.MaxBytes}, {"Window", o.Window}, {"Retries", o.Retries}} {
+	}{{"Batch", o.Batch}, {"Depth", o.Depth}, {"MaxBytes", o.MaxBytes}, {"Window", o.Window}, {"Retries", o.Retries}, {"Copies", o.Copies}} {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("option %s is %d, must not be negative", f.name, f.value))
 		}
@@ -235,6 +247,9 @@ func (o *Options) check() error {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("option %s is %v, must not be negative", f.name, f.value))
 		}
+	}
+	if o.Copies > 0 && (o.Collect || o.Group > 1 || o.Group == GroupByHost) {
+		errs = append(errs, errors.New("option Copies contradicts Collect and Group"))
 	}
 	if o.Collect && o.FirstSeen {
 		errs = append(errs, errors.New("options Collect and FirstSeen contradict each other"))

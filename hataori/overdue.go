@@ -72,7 +72,12 @@ func (d *dealer) indices(places []farm.Range) (out []farm.Range) {
 	}
 	for _, r := range places {
 		for i := r.First; i < r.End; i++ {
-			k := d.c.q.Key(nil, i)
+			k := int64(0)
+			if d.root != nil {
+				k = d.root.Key(i)
+			} else {
+				k = d.c.q.Key(nil, i)
+			}
 			out = append(out, farm.Range{First: k, End: k + 1})
 		}
 	}

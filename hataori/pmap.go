@@ -172,8 +172,8 @@ func (p *pmap[L, T, U]) terms(items []T) terms {
 		{"codec", codec},
 		{"Options.Root", fmt.Sprint(o.Root)},
 		{"Options.Batch", fmt.Sprint(o.Batch)},
-		{"options", fmt.Sprintf("Group %d, Depth %d, Collect %v, FirstSeen %v, RoundTrip %v, MaxBytes %d, Retries %d, ItemTimeout %v, Trace %v, ErrorCodec %T",
-			o.Group, o.Depth, o.Collect, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.Retries, o.ItemTimeout, o.Trace != nil, o.ErrorCodec)},
+		{"options", fmt.Sprintf("Group %d, Copies %d, Depth %d, Collect %v, FirstSeen %v, RoundTrip %v, MaxBytes %d, Retries %d, ItemTimeout %v, Trace %v, ErrorCodec %T",
+			o.Group, o.Copies, o.Depth, o.Collect, o.FirstSeen, o.RoundTrip, o.MaxBytes, o.Retries, o.ItemTimeout, o.Trace != nil, o.ErrorCodec)},
 	}
 	return t
 }
@@ -203,6 +203,8 @@ func (p *pmap[L, T, U]) work(ag agreed, items []T, dst sink[U]) (own, item *faul
 		}
 	case p.w.size == 1:
 		return p.alone(ag, items, dst)
+	case root && p.opts.Copies > 0:
+		return p.coordinateCopies(ag, items, dst, start)
 	case root:
 		return p.lead(ag, items, dst, start)
 	default:
@@ -231,12 +233,19 @@ func (p *pmap[L, T, U]) newJob(owner bool, ag agreed) *job[L, T, U] {
 
 // attach gives the job its items and the place of its results.
 func (p *pmap[L, T, U]) attach(j *job[L, T, U], items []T, dst sink[U]) {
-	j.src, j.dst = sliceSource[T](items), dst
+	j.src, j.dst = p.places(items, dst)
 	if p.order != nil {
-		j.src, j.dst = &orderedSource[T]{items, p.order}, &orderedSink[U]{dst, p.order}
 		p.order.lay(&j.q)
 		j.key = func(_ *farm.Segment, place int64) int64 { return p.order[place] }
 	}
+}
+
+// places are the items and the place of their results in the order of the call.
+func (p *pmap[L, T, U]) places(items []T, dst sink[U]) (source[T], sink[U]) {
+	if p.order == nil {
+		return sliceSource[T](items), dst
+	}
+	return &orderedSource[T]{items, p.order}, &orderedSink[U]{dst, p.order}
 }
 
 // alone evaluates all items on a world of one.
@@ -359,6 +368,10 @@ func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err
 	} else {
 		l := &workerLoop{upward: up, m: farm.NewWorker(&j.q, int64(p.opts.Batch), p.opts.Depth)}
 		j.key = func(s *farm.Segment, i int64) int64 { return s.Load.(*wire.Items).Key(i) }
+		if p.opts.Copies > 0 {
+			j.defers = true
+			l.m.Defer()
+		}
 		u = &l.upward
 		l.one = l.turn
 		p.drive(j, &l.coordinator, l.run)

@@ -1,8 +1,6 @@
 package hataori
 
 import (
-	"cmp"
-	"slices"
 	"time"
 
 	"github.com/hataori/hataori-go/hataori/internal/farm"
@@ -77,19 +75,8 @@ func (r *rootLoop) mail() (got bool, err error) {
 
 // finish fills in the statistics after the lanes have ended.
 func (r *rootLoop) finish(elapsed time.Duration) {
-	s, g := &r.stats, &r.m.Granted
+	s := &r.stats
 	s.Elapsed = elapsed
-	s.Batches, s.Smallest, s.Largest = int(g.Batches), int(g.Smallest), int(g.Largest)
-	for k, n := range g.ByPowerOfTwo {
-		if n > 0 {
-			s.Sizes = append(s.Sizes, make([]int, k+1-len(s.Sizes))...)
-			s.Sizes[k] = int(n)
-		}
-	}
-	s.Moved = int(g.TakenBack)
-	s.Lanes = append(r.crew.stats(), r.deal.gone...)
-	slices.SortFunc(s.Lanes, func(a, b LaneStats) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Lane, b.Lane)) })
-	for _, l := range s.Lanes {
-		s.Items += l.Items
-	}
+	s.granted(&r.m.Granted)
+	s.ran(append(r.crew.stats(), r.deal.gone...))
 }

@@ -132,7 +132,7 @@ func PmapStream[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L]
 		return err
 	}
 	defer w.end()
-	s := &stream[L, T, U]{pmap: &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f, ends: source != nil}, outer: ctx, kind: "PmapStream"}
+	s := &stream[L, T, U]{pmap: &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f}, outer: ctx, kind: "PmapStream"}
 	if isNil(ex) {
 		s.ex = nil
 	}
@@ -149,6 +149,7 @@ type stream[L, T, U any] struct {
 
 // run makes the call.
 func (s *stream[L, T, U]) run(source Source[T], sink Sink[U]) error {
+	s.ends = source != nil
 	ag, err := s.preflight(s.streamTerms(source, sink))
 	if err != nil {
 		s.log(slog.LevelWarn, "refused", "err", err)
@@ -180,6 +181,10 @@ func (s *stream[L, T, U]) streamTerms(source Source[T], sink Sink[U]) terms {
 	}
 	if s.opts.Cost != nil {
 		t.objection = s.object(ErrOptions, nil, "option Cost is for PmapLanes and Pmap: a stream is read in its own order")
+		return t
+	}
+	if s.opts.Copies > 0 {
+		t.objection = s.object(ErrOptions, nil, "option Copies is for PmapLanes and Pmap: the items of a stream are not kept")
 		return t
 	}
 	root := s.w.rank == s.opts.Root

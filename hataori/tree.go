@@ -28,7 +28,7 @@ type tree struct {
 func (c *call) arrange() (tree, error) {
 	w, k := c.w, c.opts.Group
 	t := tree{root: c.opts.Root}
-	if k == 0 && w.size >= groupFrom {
+	if k == 0 && w.size >= groupFrom && c.opts.Copies == 0 {
 		k = int(math.Ceil(math.Sqrt(float64(w.size))))
 	}
 	switch {

@@ -56,6 +56,14 @@ func (l *workerLoop) turn() (moved, done bool, err error) {
 	if !got && !l.speak && len(l.sends) == 0 && l.resting() {
 		return false, false, nil
 	}
+	failed := l.takeIn()
+	l.own = l.snapshot()
+	said, err := l.step(l.own)
+	return got || said || failed, l.m.Done() && len(l.sends) == 0, err
+}
+
+// takeIn tells the machine what became of items, and says whether any failed.
+func (l *workerLoop) takeIn() bool {
 	failed, dropped := l.collect()
 	for _, i := range failed {
 		l.m.OnFailedKey(i.place, i.index, l.opts.FirstSeen)
@@ -67,9 +75,7 @@ func (l *workerLoop) turn() (moved, done bool, err error) {
 		l.m.OnAbort()
 	}
 	l.lower(l.m.Limit())
-	l.own = l.snapshot()
-	said, err := l.step(l.own)
-	return got || said || len(failed) > 0, l.m.Done() && len(l.sends) == 0, err
+	return len(failed) > 0
 }
 
 // burst is the number of grants taken in before lanes and results are looked
@@ -136,12 +142,17 @@ func (u *upward) onOrder(h wire.Header, m interface {
 		if h.First < 0 || h.First > math.MaxUint8 || h.Count < 0 {
 			return fmt.Errorf("notice %d of %d", h.First, h.Count)
 		}
-		if farm.NoticeKind(h.First) == farm.Return {
+		switch farm.NoticeKind(h.First) {
+		case farm.Return:
 			u.spill()
+		case farm.Superseded:
+			u.spill()
+			u.supersede(h.Count)
 		}
 		return m.OnNotice(farm.NoticeKind(h.First), h.Count)
 	case wire.Stop:
 		u.noLanes = h.Count != 0
+		u.final = h.First
 		return m.OnStop()
 	}
 	return fmt.Errorf("message of kind %d", h.Kind)

@@ -30,6 +30,8 @@ type config struct {
 	source    bool          // items come one by one
 	item      time.Duration // what ranks say an item takes
 	keys      []int64       // of the items; nil: their indices
+	copies    int           // of an item at a time; the root has no lanes of its own then
+	failOn    []uint64      // by rank: items that fail there, with copies
 }
 
 // key is what decides which failure is the lowest.
@@ -75,6 +77,7 @@ type rankState struct {
 	dropped   []Range
 	cancelled bool
 	told      bool
+	needless  uint64 // indices that it was told to let go
 	up        []upMsg
 	down      []downMsg
 }
@@ -86,6 +89,7 @@ type system struct {
 	ran    []uint8 // evaluations begun
 	result []bool  // at the root
 	lost   uint64  // indices given up
+	fine   uint64  // indices that some evaluation brought to a result
 	sick   int
 	failed int64 // lowest failed so far
 	given  int64 // items that the source gave
@@ -101,7 +105,9 @@ func newSystem(c *config) *system {
 		}
 		if r != c.root {
 			rs.w = NewWorker(rs.q, c.batch, c.depth)
-			c.order(rs.q, nil)
+			if c.order(rs.q, nil); c.copies > 0 {
+				rs.w.Defer()
+			}
 		}
 		s.ranks = append(s.ranks, rs)
 	}
@@ -115,7 +121,7 @@ func newSystem(c *config) *system {
 		s.given = int64(c.items)
 		q.Push(Range{0, s.given}, false, nil)
 	}
-	s.root = NewRoot(q, Options{Me: c.root, Size: len(c.lanes), Batch: c.batch, Lanes: slices.Max(c.lanes), FirstSeen: c.first})
+	s.root = NewRoot(q, Options{Me: c.root, Size: len(c.lanes), Batch: c.batch, Lanes: slices.Max(c.lanes), FirstSeen: c.first, Copies: c.copies})
 	return s
 }
 
@@ -144,7 +150,7 @@ func (s *system) key() []byte {
 	var b keyer
 	b.root(s.root)
 	b.flag(s.ended)
-	b.num(int64(s.sick), s.failed, int64(s.lost), s.given)
+	b.num(int64(s.sick), s.failed, int64(s.lost), int64(s.fine), s.given)
 	for i := range s.ran {
 		b.num(int64(s.ran[i]))
 		b.flag(s.result[i])
@@ -153,7 +159,7 @@ func (s *system) key() []byte {
 		rs := &s.ranks[i]
 		b.queue(rs.q)
 		b.sorted(rs.lanes)
-		b.num(rs.limit)
+		b.num(rs.limit, int64(rs.needless))
 		b.sorted(rs.finished)
 		b.list(rs.failed)
 		b.ranges(rs.dropped)
@@ -214,9 +220,12 @@ func (s *system) steps() []step {
 	if q := s.ranks[s.c.root].q; q.Open() {
 		s.sourceSteps(add)
 	}
-	add("root: step", func(s *system) error { return s.stepRoot(false) })
+	add("root: step", func(s *system) error { return s.stepRoot(false, false) })
+	if s.c.copies > 0 {
+		add("root: step, patient", func(s *system) error { return s.stepRoot(false, true) })
+	}
 	if s.c.cut {
-		add("root: step, batches cut", func(s *system) error { return s.stepRoot(true) })
+		add("root: step, batches cut", func(s *system) error { return s.stepRoot(true, false) })
 	}
 	return out
 }
@@ -272,7 +281,7 @@ func (s *system) laneSteps(r int, add func(string, func(*system) error)) {
 			}
 		case cur >= 0:
 			add(fmt.Sprintf("rank %d: item %d ends", r, cur), func(s *system) error { return s.finish(r, l) })
-			if s.c.key(cur) > rs.limit || rs.cancelled {
+			if s.c.key(cur) > rs.limit || rs.cancelled || rs.needless>>cur&1 == 1 {
 				add(fmt.Sprintf("rank %d: item %d gives up", r, cur), func(s *system) error {
 					s.ranks[r].lanes[l] = idleLane
 					return s.drop(r, cur)
@@ -288,12 +297,12 @@ func (s *system) claim(r, l int) error {
 	if seg == nil {
 		return fmt.Errorf("rule: %d indices left and none to claim", rs.q.Left())
 	}
-	if s.c.key(i) > rs.limit {
+	if s.c.key(i) > rs.limit || rs.needless>>i&1 == 1 {
 		return s.drop(r, i)
 	}
 	rs.lanes[l] = i
-	if s.ran[i]++; s.ran[i] > 1 {
-		return fmt.Errorf("rule 2: item %d evaluated twice", i)
+	if s.ran[i]++; int(s.ran[i]) > 1+s.c.copies {
+		return fmt.Errorf("rule 2: item %d evaluated %d times", i, s.ran[i])
 	}
 	return nil
 }
@@ -301,7 +310,9 @@ func (s *system) claim(r, l int) error {
 func (s *system) drop(r int, i int64) error {
 	rs := &s.ranks[r]
 	s.lost |= 1 << i
-	if s.c.key(i) < s.failed && !s.ended && !s.c.first {
+	if s.c.copies > 0 && (s.c.key(i) > s.root.limit || s.result[i]) {
+		// It is above a failure that the root has judged, or done.
+	} else if s.c.key(i) < s.failed && !s.ended && !s.c.first {
 		return fmt.Errorf("rule 3: item %d dropped, lowest failure so far is %d", i, s.failed)
 	}
 	if rs.w != nil {
@@ -315,6 +326,8 @@ func (s *system) finish(r, l int) error {
 	i := rs.lanes[l]
 	rs.lanes[l] = idleLane
 	switch {
+	case s.c.copies > 0 && s.c.failOn[r]>>i&1 == 1:
+		rs.failed = append(rs.failed, i)
 	case s.c.fail&(1<<i) != 0:
 		s.failed = min(s.failed, s.c.key(i))
 		rs.failed = append(rs.failed, i)
@@ -328,6 +341,7 @@ func (s *system) finish(r, l int) error {
 	case rs.w == nil:
 		s.result[i] = true
 	default:
+		s.fine |= 1 << i
 		rs.finished = append(rs.finished, i)
 	}
 	return nil
@@ -384,6 +398,9 @@ func (s *system) deliverDown(r int) error {
 	case m.stop:
 		err = rs.w.OnStop()
 	case m.notice != 0:
+		if m.notice == Superseded {
+			rs.needless |= 1 << m.n
+		}
 		err = rs.w.OnNotice(m.notice, m.n)
 	default:
 		err = rs.w.OnGrant(m.grant, m.pinned, nil)
@@ -392,7 +409,7 @@ func (s *system) deliverDown(r int) error {
 	return err
 }
 
-func (s *system) stepRoot(cut bool) error {
+func (s *system) stepRoot(cut, patient bool) error {
 	rs := &s.ranks[s.c.root]
 	for _, i := range rs.failed {
 		s.root.OnFailed(s.c.key(i))
@@ -403,7 +420,7 @@ func (s *system) stepRoot(cut bool) error {
 		s.root.OnAbort()
 	}
 	healthy, idle := rs.count()
-	effects := slices.Clone(s.root.Step(Local{Healthy: healthy, Idle: idle, Open: rs.q.Open()}))
+	effects := slices.Clone(s.root.Step(Local{Healthy: healthy, Idle: idle, Open: rs.q.Open(), Patient: patient}))
 	if err := s.root.checkSums(); err != nil {
 		return err
 	}
@@ -422,8 +439,12 @@ func (s *system) effect(e Effect, cut bool) error {
 	switch e.Kind {
 	case Stop:
 		rs.down = append(rs.down, downMsg{stop: true})
+		lowest := s.failed
+		if s.c.copies > 0 {
+			lowest = s.root.limit
+		}
 		for i := range s.ran {
-			if !s.result[i] && s.c.fail>>i&1 == 0 && s.c.key(int64(i)) < s.failed && !s.ended && !s.c.first {
+			if !s.result[i] && s.c.fail>>i&1 == 0 && s.c.key(int64(i)) < lowest && !s.ended && !s.c.first {
 				return fmt.Errorf("rule: stop while item %d is missing", i)
 			}
 		}
@@ -486,6 +507,9 @@ func (s *system) final() error {
 	if s.ended || s.c.first && s.failed != maxIndex {
 		return nil
 	}
+	if s.c.copies > 0 {
+		return s.finalCopies()
+	}
 	// The lowest failing item that can be reached decides. An item that cannot
 	// be encoded fails only if it is sent.
 	if s.failed != s.root.limit {
@@ -502,6 +526,21 @@ func (s *system) final() error {
 	return nil
 }
 
+// finalCopies checks the rules of a finished call with copies: an item failed if
+// every evaluation of it did, and the lowest such decides.
+func (s *system) finalCopies() error {
+	for i := range s.ran {
+		k := s.c.key(int64(i))
+		switch {
+		case k < s.root.limit && !s.result[i]:
+			return fmt.Errorf("rule 1: item %d, below the failure %d, has no result", i, s.root.limit)
+		case k == s.root.limit && (s.fine>>i&1 == 1 || s.ran[i] == 0):
+			return fmt.Errorf("rule 3: item %d counts as failed after %d evaluations, of which one did not fail", i, s.ran[i])
+		}
+	}
+	return nil
+}
+
 // TestExplore visits the whole reachable state space of small worlds; with -short,
 // of the smaller ones among them.
 func TestExplore(t *testing.T) {
@@ -513,7 +552,13 @@ func TestExplore(t *testing.T) {
 		{name: "root is rank 1, failures", large: true, items: 5, lanes: []int{1, 1, 2}, root: 1, fail: 0b11010, batch: 2},
 		{name: "longest first, failures", items: 4, lanes: []int{1, 1, 1}, fail: 0b1101, batch: 2, keys: []int64{2, 0, 3, 1}},
 		{name: "longest first, cut, cannot be encoded", items: 4, lanes: []int{1, 1, 1}, fail: 0b0010, badEncode: 0b0100, cut: true, batch: 3, keys: []int64{3, 2, 1, 0}},
-		{name: "longest first, sick lanes, cancel", large: true, items: 3, lanes: []int{1, 1, 1}, fail: 0b011, sick: 1, cancel: []int{2}, batch: 2, keys: []int64{1, 2, 0}},
+		{name: "longest first, sick lane", items: 3, lanes: []int{1, 1, 1}, fail: 0b011, sick: 1, batch: 2, keys: []int64{1, 2, 0}},
+		{name: "copies", items: 3, lanes: []int{0, 1, 1}, batch: 1, copies: 1, failOn: []uint64{0, 0, 0}},
+		{name: "copies that fail", items: 2, lanes: []int{0, 1, 1}, batch: 1, copies: 1, failOn: []uint64{0, 0b11, 0b01}},
+		{name: "one copy, three ranks", large: true, items: 2, lanes: []int{0, 1, 1, 1}, batch: 1, copies: 1, failOn: []uint64{0, 0b01, 0b01, 0b10}},
+		{name: "two copies, failures, batch 2", large: true, items: 2, lanes: []int{0, 1, 1, 1}, batch: 2, copies: 2, failOn: []uint64{0, 0b11, 0b10, 0b11}},
+		{name: "copies, sick lanes", large: true, items: 2, lanes: []int{0, 1, 2}, batch: 1, copies: 1, sick: 2, failOn: []uint64{0, 0b10, 0}},
+		{name: "copies, cancel, longest first", large: true, items: 2, lanes: []int{0, 1, 1}, batch: 1, copies: 1, cancel: []int{1}, keys: []int64{1, 0}, failOn: []uint64{0, 0b01, 0b10}},
 		{name: "first seen", items: 4, lanes: []int{1, 1, 1}, fail: 0b1010, first: true, batch: 2},
 		{name: "cannot be encoded, cut", items: 4, lanes: []int{1, 1, 1}, fail: 0b1000, badEncode: 0b0100, cut: true, batch: 3},
 		{name: "cancel and failure", large: true, items: 3, lanes: []int{1, 1, 1}, cancel: []int{1}, fail: 0b010, batch: 2},

@@ -4,6 +4,7 @@ import (
 	"encoding/binary"
 	"fmt"
 	"hash/maphash"
+	"maps"
 	"slices"
 	"testing"
 )
@@ -143,6 +144,18 @@ func (b *keyer) load(l Load) {
 }
 
 func (b *keyer) root(r *Root) {
+	for _, i := range slices.Sorted(maps.Keys(r.copies)) {
+		c := r.copies[i]
+		b.num(i, int64(len(c.had)))
+		for _, k := range c.had {
+			b.num(int64(k))
+		}
+		for _, k := range slices.Sorted(slices.Values(c.live)) {
+			b.num(int64(k))
+		}
+		b.flag(c.failed, c.done)
+	}
+	b.list(r.losers)
 	b.num(r.limit, r.scanned, int64(r.byes), int64(len(r.parked)))
 	for _, p := range r.parked {
 		b.num(int64(p))

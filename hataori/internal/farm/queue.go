@@ -321,6 +321,27 @@ func (q *Queue) GiveBack(n int64, all bool) (back []Range) {
 	return back
 }
 
+// Take removes the index, if nobody has claimed it, and says whether it did.
+func (q *Queue) Take(i int64) bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	found := false
+	for _, s := range q.seizeAll() {
+		if s.First <= i && i < s.End {
+			found = true
+			if i > s.First {
+				q.insert(newSegment(Range{s.First, i}, s.Pinned, s.Load))
+			}
+			s.First = i + 1
+			s.next.Store(s.First)
+		}
+		if s.Len() > 0 {
+			q.insert(s)
+		}
+	}
+	return found
+}
+
 // Movable is the number of unclaimed indices that are not pinned.
 func (q *Queue) Movable() int64 {
 	q.mu.Lock()

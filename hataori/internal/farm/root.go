@@ -32,16 +32,18 @@ type Effect struct {
 	Rank   int
 	Range  Range
 	Pinned bool
+	Copy   bool // the index is out elsewhere, too
 	Notice NoticeKind
 	N      int64
 }
 
 // Options of a [Root].
 type Options struct {
-	Me, Size  int
+	Me, Size  int   // Me −1: the root's own lanes are a rank like the others
 	Batch     int64 // fixed size of a grant, 0: automatic
 	Lanes     int   // largest number of lanes of any rank, until they tell
 	FirstSeen bool  // the first failure seen ends the call
+	Copies    int   // further evaluations of an index that is out; see copies
 
 }
 
@@ -62,6 +64,8 @@ type Root struct {
 	stopped bool
 	byes    int
 	effects []Effect
+	copies  map[int64]*copies
+	losers  []int64 // indices whose copies are to be told
 	spare   [][]uint64
 
 	// Sums over the peers, so that a step costs the same for any number of them.
@@ -85,6 +89,7 @@ type Sizes struct {
 	Smallest, Largest  int64
 	ByPowerOfTwo       [24]int64
 	Notices, TakenBack int64
+	Copies             int64
 }
 
 func (s *Sizes) add(n int64) {
@@ -118,7 +123,13 @@ func (r *Root) Limit() int64 {
 }
 
 // Done reports whether every other rank has said good-bye.
-func (r *Root) Done() bool { return r.stopped && r.byes == r.opts.Size-1 }
+func (r *Root) Done() bool {
+	others := r.opts.Size
+	if r.opts.Me >= 0 {
+		others--
+	}
+	return r.stopped && r.byes == others
+}
 
 // NoLanes reports whether indices are left that no healthy lane anywhere can
 // evaluate. The call was aborted then.
@@ -126,7 +137,11 @@ func (r *Root) NoLanes() bool { return r.noLanes }
 
 // OnResults takes in that the rank evaluated the indices of rg.
 func (r *Root) OnResults(rank int, rg Range) error {
-	return r.account(rank, rg, "result")
+	err := r.account(rank, rg, "result")
+	if err == nil {
+		r.finished(rank, rg)
+	}
+	return err
 }
 
 // OnReport takes in the rest of a rank's report, after its results.
@@ -139,8 +154,13 @@ func (r *Root) OnReport(rank int, rep Report) error {
 		if err := r.account(rank, Range{i, i + 1}, "failure"); err != nil {
 			return err
 		}
+		if !r.failedAt(rank, i) {
+			continue
+		}
 		key := r.q.Key(nil, i)
-		p.noticed = min(p.noticed, key)
+		if r.opts.Copies == 0 { // else it waits to be told
+			p.noticed = min(p.noticed, key)
+		}
 		r.OnFailed(key)
 	}
 	if rep.Abort {
@@ -151,7 +171,7 @@ func (r *Root) OnReport(rank int, rep Report) error {
 		if err := r.account(rank, d, "drop"); err != nil {
 			return err
 		}
-		if limit := r.Limit(); d.Len() > 0 && (limit == maxIndex || !slices.Equal(r.q.From(limit+1, d, nil), []Range{d})) {
+		if !r.unneeded(d) {
 			return fmt.Errorf("rank %d dropped indices of [%d, %d), which are wanted", rank, d.First, d.End)
 		}
 	}
@@ -160,7 +180,7 @@ func (r *Root) OnReport(rank int, rep Report) error {
 			return err
 		}
 		r.Granted.TakenBack += b.Len()
-		r.q.Push(b, true, nil)
+		r.returned(rank, b, true)
 	}
 	if rep.Want < 0 || rep.Load.Lanes < 0 || rep.Load.Idle < 0 {
 		return fmt.Errorf("rank %d asks for %d grants with %d lanes, %d idle", rank, rep.Want, rep.Load.Lanes, rep.Load.Idle)
@@ -214,7 +234,7 @@ func (r *Root) OnShrunk(rank int, g Range, cut int64) {
 		r.recycle(p, i)
 		r.park(rank, 1)
 	}
-	r.q.Push(Range{cut, g.End}, pinned, nil)
+	r.returned(rank, Range{cut, g.End}, pinned)
 }
 
 // OnFailed takes in that the index with the key failed, on this rank or another.
@@ -247,5 +267,9 @@ func (r *Root) clone() *Root {
 		}
 	}
 	c.parked, c.effects, c.spare = slices.Clone(r.parked), nil, nil
+	c.copies, c.losers = map[int64]*copies{}, slices.Clone(r.losers)
+	for i, k := range r.copies {
+		c.copies[i] = &copies{slices.Clone(k.had), slices.Clone(k.live), k.failed, k.done}
+	}
 	return &c
 }

@@ -7,6 +7,9 @@ type Local struct {
 	Healthy int  // lanes that can still take items
 	Idle    int  // of these, without an item
 	Open    bool // the source may still push indices
+
+	// Patient: lanes have been idle for long enough to evaluate copies.
+	Patient bool
 }
 
 // Step decides what to do next. The effects are valid until the next call. Where
@@ -16,10 +19,12 @@ func (r *Root) Step(own Local) []Effect {
 	if r.stopped {
 		return nil
 	}
+	r.supersede()
 	r.grant(own)
 	r.checkLanes(own)
 	r.notices()
 	r.takeBack(own)
+	r.copy(own)
 	r.stop(own)
 	return r.effects
 }
@@ -56,19 +61,26 @@ func (r *Root) grant(own Local) {
 		if seg == nil {
 			return
 		}
-		pinned := seg.Pinned
-		r.parked = slices.Delete(r.parked, i, i+1)
-		if p.credit--; p.credit > 0 {
-			r.parked = append(r.parked, rank)
-		}
-		p.grants = append(p.grants, grant{rg, pinned, rg.Len(), r.bitmap(rg.Len())})
-		p.last = rg.Len()
-		p.load.Idle -= int(min(rg.Len(), int64(p.load.Idle)))
-		p.asked = p.asked && pinned
-		r.hold(p, rg.Len(), pinned)
-		r.Granted.add(rg.Len())
-		r.effects = append(r.effects, Effect{Kind: Grant, Rank: rank, Range: rg, Pinned: pinned})
+		r.hand(i, rg, seg.Pinned)
 	}
+}
+
+// hand grants the range to the rank whose request is the k-th.
+func (r *Root) hand(k int, rg Range, pinned bool) {
+	rank := r.parked[k]
+	p := &r.peers[rank]
+	r.parked = slices.Delete(r.parked, k, k+1)
+	if p.credit--; p.credit > 0 {
+		r.parked = append(r.parked, rank)
+	}
+	p.grants = append(p.grants, grant{rg, pinned, rg.Len(), r.bitmap(rg.Len())})
+	p.last = rg.Len()
+	p.load.Idle -= int(min(rg.Len(), int64(p.load.Idle)))
+	p.asked = p.asked && pinned
+	r.hold(p, rg.Len(), pinned)
+	r.taken(rank, rg)
+	r.Granted.add(rg.Len())
+	r.effects = append(r.effects, Effect{Kind: Grant, Rank: rank, Range: rg, Pinned: pinned})
 }
 
 // checkLanes ends the call when indices are left and nobody can take them.

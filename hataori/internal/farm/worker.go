@@ -16,6 +16,8 @@ const (
 	Return
 	// Abort: nothing needs to be evaluated any more.
 	Abort
+	// Superseded: the index has its result from elsewhere.
+	Superseded
 )
 
 // Report is what a rank tells the root, besides the results themselves.
@@ -45,10 +47,11 @@ type Pulse struct {
 // The caller feeds it with On… methods, then calls Step and sends the report
 // that comes out, before anything else of the same rank.
 type Worker struct {
-	q     *Queue
-	batch int64 // fixed size of a grant, 0: chosen by the root
-	depth int   // grants to ask for ahead, 0: chosen here
-	group bool  // it speaks for a group of ranks
+	q      *Queue
+	batch  int64 // fixed size of a grant, 0: chosen by the root
+	depth  int   // grants to ask for ahead, 0: chosen here
+	group  bool  // it speaks for a group of ranks
+	defers bool  // the root judges failures
 
 	asked   int   // grants asked for and not received
 	last    int64 // size of the last one
@@ -70,6 +73,10 @@ type Worker struct {
 func NewWorker(q *Queue, batch int64, depth int) *Worker {
 	return &Worker{q: q, batch: batch, depth: depth, limit: maxIndex, lanesTold: -1}
 }
+
+// Defer leaves it to the root whether a failure here is one of the index: there may
+// be copies of it.
+func (w *Worker) Defer() { w.defers = true }
 
 // Limit is the lowest failing index known here; higher ones need not be
 // evaluated. It is -1 once the call was aborted.
@@ -125,6 +132,10 @@ func (w *Worker) OnNotice(kind NoticeKind, n int64) error {
 		w.lower(n)
 	case Abort:
 		w.abort()
+	case Superseded:
+		if w.q.Take(n) {
+			w.dropped = append(w.dropped, Range{n, n + 1})
+		}
 	case Return:
 		w.answer = true
 		w.back = append(w.back, w.q.GiveBack(w.portion(n), false)...)
@@ -149,6 +160,9 @@ func (w *Worker) OnFailed(index int64, firstSeen bool) { w.OnFailedKey(index, in
 func (w *Worker) OnFailedKey(index, key int64, firstSeen bool) {
 	w.failed = append(w.failed, index)
 	w.held--
+	if w.defers {
+		return
+	}
 	w.lower(key)
 	if firstSeen {
 		w.abort()
