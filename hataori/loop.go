@@ -19,7 +19,8 @@ type coordinator struct {
 	*call
 	*crew
 	*turns
-	shared bool // lanes make turns, too
+	shared bool          // lanes make turns, too
+	nap    time.Duration // of the coordinator while lanes work
 	pace   pace
 	since  int // turns since the lanes' clocks were read
 	start  time.Time

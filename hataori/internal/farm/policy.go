@@ -21,8 +21,8 @@ const (
 	// prefetchTime is how much work a rank keeps in store while its request
 	// travels. Lanes look for messages between items, so that each end may take
 	// as long as an item to see one; the coordinators of busy lanes look every
-	// two milliseconds at the latest.
-	prefetchTime = 2 * time.Millisecond
+	// millisecond or so.
+	prefetchTime = 1500 * time.Microsecond
 
 	// moveTime is how much work in store is worth a message that takes some of
 	// it back.

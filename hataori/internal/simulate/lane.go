@@ -57,6 +57,7 @@ func (s *sim) end(n *node, k int, now time.Duration) {
 	}
 	n.finish(s, l.item)
 	s.begin(n, k, now)
+	s.glance(n, now)
 	s.poke(n, now)
 }
 

@@ -30,7 +30,10 @@ type node struct {
 	dropped  []farm.Range
 	pace     pace
 	ladder   ladder
-	wakeAt   time.Duration // when the coordinator polls next, if it has a reason
+	looked   time.Duration // when it looked for messages last
+	nap      time.Duration // after which the coordinator looks while all lanes work
+	glanced  bool          // the next look is a lane's
+	wakeAt   time.Duration // when it does next, if it has a reason
 	told     time.Duration
 	flush    time.Duration // how long results wait
 	flushAt  time.Duration
@@ -40,19 +43,6 @@ type node struct {
 	cpu      time.Duration
 	messages int64
 	maxStore int64
-}
-
-// poke says that something happened at a node which its coordinator sees when it
-// polls next.
-func (s *sim) poke(n *node, at time.Duration) {
-	if n.wakeAt == never && !n.done {
-		s.wake(n, n.ladder.until(at, &s.cfg.Costs))
-	}
-}
-
-func (s *sim) wake(n *node, at time.Duration) {
-	n.wakeAt = at
-	s.ev.add(at, wakeUp, n.id, 0)
 }
 
 func (n *node) finish(s *sim, i int64) {
@@ -75,6 +65,7 @@ func (n *node) drop(i int64) {
 func (s *sim) pass(n *node, now time.Duration) error {
 	c := &s.cfg.Costs
 	at := now
+	n.looked = now
 	got := false
 	for k := 0; k < burst && len(n.inbox) > 0; k++ {
 		m := &s.mail[n.inbox[0]]
@@ -93,6 +84,7 @@ func (s *sim) pass(n *node, now time.Duration) error {
 			return err
 		}
 	}
+	n.settle(got)
 	var said bool
 	var err error
 	switch {
@@ -115,9 +107,9 @@ func (s *sim) pass(n *node, now time.Duration) error {
 	if n.r != nil {
 		n.measure()
 	}
-	n.ladder.rest(at, len(n.idle), len(n.lanes), n.pace.item)
+	n.ladder.clock = at
 	if len(n.finished) > 0 && n.flushAt <= now {
-		n.flushAt = max(n.told+n.flush+1, now+busyNap)
+		n.flushAt = max(n.told+n.flush+1, now+lookEvery)
 		s.ev.add(n.flushAt, flush, n.id, 0)
 	}
 	return nil
