@@ -102,9 +102,11 @@
 //
 // A call starts with one reduction, in which all ranks agree that they are in the
 // same call, and ends with one, which chooses the error. Nothing blocks inside the
-// transport: the coordinator runs on the goroutine of the caller, polls while
-// lanes have nothing to do, and sleeps for up to 0.1 ms while they work, up to
-// 0.5 ms otherwise. A rank that stays away keeps the others waiting in the first
+// transport. Messages are looked for by whoever is awake: a lane that begins an
+// item, every 0.1 ms at most; a lane without an item, until it gets one; and the
+// coordinator, on the goroutine of the caller, when no lane has looked for a
+// millisecond or so. Where the transport wants all calls from one thread, the
+// coordinator does it all. A rank that stays away keeps the others waiting in the first
 // reduction, which no context can leave; [Options].PreflightTimeout bounds it.
 // Ranks that have waited for half of it announce themselves to rank 0, which can
 // then name those that did not; without a limit it tells the logger after a minute.
