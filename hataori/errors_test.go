@@ -337,16 +337,19 @@ func TestCancelOnAnyRank(t *testing.T) {
 func TestCancelCarriesFailure(t *testing.T) {
 	for _, ranks := range []int{1, 3} {
 		var a agreement
+		failing := make(chan struct{})
 		onRanks(t, ranks, mpitest.Options{}, func(w *World) error {
 			ctx, cancel := context.WithCancel(context.Background())
 			defer cancel()
 			_, err := PmapLanes(ctx, w, lanes.New(2), Options{Batch: 1}, count(w, 0, 4),
 				func(ctx context.Context, _ lanes.Lane, x int) (int, error) {
 					if x == 1 {
+						close(failing)
 						return 0, errSpecial
 					}
 					if x == 0 {
-						time.Sleep(5 * time.Millisecond)
+						<-failing
+						time.Sleep(5 * time.Millisecond) // until it has failed
 						cancel()
 					}
 					<-ctx.Done()
