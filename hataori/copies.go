@@ -35,7 +35,7 @@ type copiesLoop struct {
 // run coordinates until every rank, this one too, has said good-bye.
 func (l *copiesLoop) run(ctl *lanes.Control) error {
 	l.ctl, l.told = ctl, time.Now()
-	l.release(l.coordinate())
+	l.coordinate()
 	return nil
 }
 

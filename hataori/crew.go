@@ -90,10 +90,11 @@ type laneState struct {
 	outMu sync.Mutex
 	out   wire.ResultWriter
 
-	fresh bool // it waited before the item it claims now
-	clock laneClock
-	log   *laneLog // nil: nobody wants to know
-	_     [64]byte
+	turning bool // it makes a turn of the coordinator
+	fresh   bool // it waited before the item it claims now
+	clock   laneClock
+	log     *laneLog // nil: nobody wants to know
+	_       [64]byte
 }
 
 func newCrew(ctx context.Context, n int, owner bool, opts *Options) *crew {
@@ -282,8 +283,9 @@ func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
 	}
 	if s != nil {
 		if c.help != nil {
+			l.turning = true
 			c.help.look(l.clock.last, l.fresh)
-			l.fresh = false
+			l.turning, l.fresh = false, false
 		}
 		return s, i, true
 	}
@@ -299,7 +301,10 @@ func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
 	c.mu.Unlock()
 	l.pause()
 	since := l.clock.last
-	if c.help == nil || !c.help.drive(l.wake) {
+	l.turning = true
+	woken := c.help != nil && c.help.drive(l.wake)
+	l.turning = false
+	if !woken {
 		<-l.wake
 	} else if c.snapshot().Idle > 0 {
 		c.help.bell.ring() // who looks for messages now?

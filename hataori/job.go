@@ -99,6 +99,7 @@ func (l *lane[L, T, U]) serve() {
 			l.retire(fmt.Errorf("Healthy(%d) panicked: %v", l.st.number, r))
 		case l.asking:
 			l.retire(fmt.Errorf("Healthy(%d): %w", l.st.number, ErrGoexit))
+		case l.st.turning: // the call ends with errTurn
 		default:
 			l.failed(&fault{kind: KindGoexit, err: ErrGoexit, message: ErrGoexit.Error()})
 			l.serve()

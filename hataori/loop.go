@@ -216,12 +216,11 @@ func (c *coordinator) release(err error) {
 
 // measure returns the time per item of the lanes, looked at now and then.
 func (c *coordinator) measure() time.Duration {
-	if c.since++; c.item == 0 || c.since >= measureEvery {
+	if c.since++; c.pace.item == 0 || c.since >= measureEvery {
 		c.since = 0
 		c.pace.update(c.progress())
-		c.item = c.pace.item
 	}
-	return c.item
+	return c.pace.item
 }
 
 // measureEvery is how many turns go by between two looks at the lanes' clocks.

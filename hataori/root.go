@@ -17,7 +17,7 @@ type rootLoop struct {
 // run coordinates until every other rank has said good-bye.
 func (r *rootLoop) run(ctl *lanes.Control) error {
 	r.ctl = ctl
-	r.release(r.coordinate())
+	r.coordinate()
 	return nil
 }
 

@@ -23,22 +23,21 @@ var errTurn = errors.New("a turn of the coordinator was cut short")
 // nobody is woken to find nothing.
 type turns struct {
 	one     func() (moved, done bool, err error)
-	base    time.Time     // of last
-	last    atomic.Int64  // when the last turn ended
-	lead    atomic.Bool   // somebody polls without rest
-	yielder               // whoever leads
-	most    int           // bound of the polls of a lane, in tests; 0: none
-	rec     *recorder     // of the time that turns take
-	bell    bell          // wakes the coordinator's goroutine
-	mu      sync.Mutex    // held for one turn, and for the rest
-	over    bool          // there will not be another
-	err     error         // why, if it is not that all is done
-	speak   bool          // this turn is for what there is to say, not for messages
-	fed     bool          // lanes were woken
-	calm    bool          // the last turn came to nothing, and no lane worked
-	polls   int           // turns since a full one
-	own     farm.Local    // how the lanes fared at the last turn
-	item    time.Duration // how long an item took then; 0: not known
+	base    time.Time    // of last
+	last    atomic.Int64 // when the last turn ended
+	lead    atomic.Bool  // somebody polls without rest
+	yielder              // whoever leads
+	most    int          // bound of the polls of a lane, in tests; 0: none
+	rec     *recorder    // of the time that turns take
+	bell    bell         // wakes the coordinator's goroutine
+	mu      sync.Mutex   // held for one turn, and for the rest
+	over    bool         // there will not be another
+	err     error        // why, if it is not that all is done
+	speak   bool         // this turn is for what there is to say, not for messages
+	fed     bool         // lanes were woken
+	calm    bool         // the last turn came to nothing, and no lane worked
+	polls   int          // turns since a full one
+	own     farm.Local   // how the lanes fared at the last turn
 }
 
 const (
@@ -71,8 +70,6 @@ func (t *turns) take() (moved bool) {
 	if moved {
 		t.rec.worked(since)
 	}
-	if moved {
-	}
 	t.over, t.err = done || err != nil, err
 	if t.calm = !moved && t.own.Idle == t.own.Healthy; !t.calm || t.polls == 0 {
 		t.last.Store(t.now())
@@ -97,12 +94,12 @@ func (t *turns) resting() bool {
 const fullEvery = 16
 
 // try makes a turn unless somebody else is making one.
-func (t *turns) try(say bool) (moved, over bool) {
+func (t *turns) try(speak bool) (moved, over bool) {
 	if !t.mu.TryLock() {
 		return false, false
 	}
 	defer t.mu.Unlock()
-	t.speak = say
+	t.speak = speak
 	moved = t.take()
 	t.speak = false
 	if t.over {
@@ -131,14 +128,14 @@ func (t *turns) drive(woken <-chan struct{}) bool {
 		return false
 	}
 	defer t.lead.Store(false)
-	first := true
 	hot := hotStarving
 	if t.most > 0 {
 		hot = min(hot, t.most)
 	}
+	speak := true // the lane's last result comes before messages
 	for polls := 0; polls < hot; polls++ {
-		moved, over := t.try(polls == 0 && first)
-		first = false
+		moved, over := t.try(speak)
+		speak = false
 		select {
 		case <-woken:
 			return true
@@ -155,16 +152,28 @@ func (t *turns) drive(woken <-chan struct{}) bool {
 	return false
 }
 
-// coordinate makes turns on the coordinator's goroutine until all is done.
-func (c *coordinator) coordinate() error {
+// must makes a turn, after that of somebody else if need be.
+func (t *turns) must() (moved, over, fed, starving bool) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	moved = t.take()
+	fed, t.fed = t.fed, false
+	return moved, t.over, fed, t.own.Idle > 0 || t.own.Healthy == 0
+}
+
+// coordinate makes turns on the coordinator's goroutine until all is done, and
+// lets the lanes go then, or if it is unwound by a panic.
+func (c *coordinator) coordinate() {
+	err := errTurn
+	defer func() { c.release(err) }()
+	err = c.makeTurns()
+}
+
+func (c *coordinator) makeTurns() error {
 	t := c.turns
 	leads, found := false, false
 	for {
-		t.mu.Lock()
-		moved := t.take()
-		over, own, item, fed := t.over, t.own, t.item, t.fed
-		t.fed = false
-		t.mu.Unlock()
+		moved, over, fed, starving := t.must()
 		if over {
 			return t.err
 		}
@@ -176,14 +185,9 @@ func (c *coordinator) coordinate() error {
 			}
 			continue
 		}
-		starving := own.Idle > 0 || own.Healthy == 0
 		switch {
-		case !c.shared && starving:
-			c.ladder.wait(hotStarving, idleNap)
-		case !c.shared && item > hotTime:
-			c.ladder.wait(hotLong, busyNap)
 		case !c.shared:
-			c.ladder.wait(hotBusy, busyNap)
+			c.alone(starving)
 		case starving && (leads || t.lead.CompareAndSwap(false, true)):
 			leads = true
 			c.ladder.wait(hotStarving, idleNap)
@@ -195,6 +199,18 @@ func (c *coordinator) coordinate() error {
 			c.leave(found)
 			found = false
 		}
+	}
+}
+
+// alone waits where lanes make no turns.
+func (c *coordinator) alone(starving bool) {
+	switch {
+	case starving:
+		c.ladder.wait(hotStarving, idleNap)
+	case c.pace.item > hotTime:
+		c.ladder.wait(hotLong, busyNap)
+	default:
+		c.ladder.wait(hotBusy, busyNap)
 	}
 }
 
