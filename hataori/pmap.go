@@ -11,6 +11,7 @@ import (
 	"github.com/hataori/hataori-go/hataori/internal/farm"
 	"github.com/hataori/hataori-go/hataori/internal/wire"
 	"github.com/hataori/hataori-go/lanes"
+	"github.com/hataori/hataori-go/transport"
 )
 
 // Pmap is [PmapLanes] with plain lanes: Options.Lanes of them on this rank.
@@ -221,10 +222,7 @@ func (p *pmap[L, T, U]) newJob(owner bool, ag agreed) *job[L, T, U] {
 	if p.ex != nil {
 		n = p.ex.Lanes()
 	}
-	ctx := p.ctx
-	if !p.w.comm.AnyThread() {
-		ctx = context.WithValue(ctx, inItem{}, true)
-	}
+	ctx := context.WithValue(p.ctx, inItem{}, true)
 	j := &job[L, T, U]{crew: newCrew(ctx, n, owner, p.opts), opts: p.opts, absorb: p.absorb, ex: p.ex, f: p.f, in: p.in, out: p.out, rt: p.opts.RoundTrip && p.w.size == 1}
 	j.rank, j.host = p.w.rank, p.w.host
 	p.rec.follow(j.crew, ag.lanes*p.w.size)
@@ -279,7 +277,7 @@ func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordin
 	switch {
 	case p.w.pause != nil:
 		t.bell = muffled(p.w.pause)
-	case p.ends || len(j.crew.lanes) >= runtime.GOMAXPROCS(0):
+	case p.ends || p.ctx.Value(inItem{}) != nil || !ownProcess(p.w.comm) || len(j.crew.lanes) >= runtime.GOMAXPROCS(0):
 		t.bell = newChime() // others need the processor
 	default:
 		t.bell, t.every = newGong(), yieldSeldom
@@ -292,6 +290,11 @@ func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordin
 	p.ladder.every = t.every
 	p.ladder.reset()
 	return c
+}
+
+func ownProcess(t Transport) bool {
+	o, ok := t.(transport.OwnProcess)
+	return ok && o.OwnProcess()
 }
 
 // lead is the part of the root.

@@ -100,6 +100,9 @@ func (c *Comm) MaxTag() int { return c.maxTag }
 // the goroutine that called Init may, which is locked to its thread.
 func (c *Comm) AnyThread() bool { return c.lib == nil || c.lib.level >= ThreadSerialized }
 
+// OwnProcess implements [transport.OwnProcess].
+func (c *Comm) OwnProcess() bool { return true }
+
 // enter takes the gate if a call may be made, and returns an error, without the
 // gate, if not.
 func (c *Comm) enter(op string) error {

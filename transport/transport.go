@@ -111,6 +111,14 @@ type Comm interface {
 	Abort(status int)
 }
 
+// OwnProcess is implemented by a Comm that may know that its rank has its
+// process to itself, as ranks of MPI have. Whoever waits for messages may then
+// sleep without handing its processor to other goroutines: there are none but
+// those of this rank.
+type OwnProcess interface {
+	OwnProcess() bool
+}
+
 // Request is an operation in flight. It must be tested until it is done (or
 // has failed); after that it must not be used again.
 type Request interface {
