@@ -27,7 +27,7 @@ type ItemErrors struct {
 }
 
 func (e *ItemErrors) Error() string {
-	return fmt.Sprintf("hataori: %d items failed; the lowest: %v", e.Count, e.Errors[0])
+	return fmt.Sprintf("hataori: %d items failed; the lowest: %s", e.Count, e.Errors[0].text())
 }
 
 // Unwrap returns Errors.

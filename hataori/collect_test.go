@@ -122,6 +122,20 @@ func TestCollectManyAndNone(t *testing.T) {
 	}
 }
 
+// An error that tells of an item has the prefix of the package once.
+func TestTextOfItemErrors(t *testing.T) {
+	item := &ItemError{Index: 39, Rank: 2, Host: "node7", Lane: 1, Kind: KindError, Message: "singular"}
+	for want, err := range map[string]error{
+		"hataori: item 39 failed on rank 2 (node7) lane 1: singular":                                                      item,
+		"hataori: 5 items failed; the lowest: item 39 failed on rank 2 (node7) lane 1: singular":                          &ItemErrors{Count: 5, Errors: []*ItemError{item}},
+		"hataori: call cancelled on rank 0: late; lowest failure seen: item 39 failed on rank 2 (node7) lane 1: singular": &CancelError{Cause: "late", Item: item},
+	} {
+		if got := err.Error(); got != want {
+			t.Errorf("got  %s\nwant %s", got, want)
+		}
+	}
+}
+
 func TestCollectIsCancelledAndRefused(t *testing.T) {
 	for _, ranks := range []int{1, 3} {
 		var cancelled, contradict agreement

@@ -121,7 +121,7 @@ func (c *crew) begin(l *laneState, place, i int64) bool {
 		l.place.Store(place)
 	}
 	l.cur.Store(i)
-	if i <= c.limit.Load() && (!c.defers || !c.superseded(place)) {
+	if i <= c.limit.Load() && c.ctx.Err() == nil && (!c.defers || !c.superseded(place)) {
 		return true
 	}
 	c.end(l, i)

@@ -136,9 +136,12 @@ type ItemError struct {
 }
 
 // Error tells index, rank, host, lane and message, but not the stack.
-func (e *ItemError) Error() string {
+func (e *ItemError) Error() string { return "hataori: " + e.text() }
+
+// text is Error without the prefix, for errors that tell of an item.
+func (e *ItemError) text() string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "hataori: item %d failed on rank %d", e.Index, e.Rank)
+	fmt.Fprintf(&b, "item %d failed on rank %d", e.Index, e.Rank)
 	if e.Host != "" {
 		fmt.Fprintf(&b, " (%s)", e.Host)
 	}
@@ -217,7 +220,7 @@ func (e *CancelError) Error() string {
 	}
 	s += ": " + e.Cause
 	if e.Item != nil {
-		s += "; lowest failure seen: " + e.Item.Error()
+		s += "; lowest failure seen: " + e.Item.text()
 	}
 	return s
 }

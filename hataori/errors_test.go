@@ -365,3 +365,35 @@ func TestCancelCarriesFailure(t *testing.T) {
 		}
 	}
 }
+
+// No item begins after the context of its rank has ended.
+func TestNoItemBeginsLate(t *testing.T) {
+	for _, ranks := range []int{1, 2} {
+		var late atomic.Int64
+		onRanks(t, ranks, mpitest.Options{}, func(w *World) error {
+			ctx, cancel := context.WithCancel(context.Background())
+			defer cancel()
+			_, err := PmapLanes(ctx, w, lanes.New(2), Options{}, count(w, 0, 500),
+				func(item context.Context, _ lanes.Lane, x int) (int, error) {
+					if ctx.Err() != nil {
+						late.Add(1)
+					}
+					if x == 20 {
+						cancel()
+					}
+					if x >= 20 {
+						<-item.Done() // so that lanes come for more at once
+						return 0, item.Err()
+					}
+					return x, nil
+				})
+			if !errors.Is(err, context.Canceled) {
+				return fmt.Errorf("got %v", err)
+			}
+			return again(w)
+		})
+		if n := late.Load(); n > int64(2*ranks) { // each lane may be about to begin one
+			t.Errorf("%d ranks: %d items began after the context had ended", ranks, n)
+		}
+	}
+}

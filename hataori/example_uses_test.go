@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"time"
 
 	"github.com/hataori/hataori-go/hataori"
 	"github.com/hataori/hataori-go/lanes"
@@ -95,6 +96,81 @@ func Example_cancellation() {
 	fmt.Println(mpitest.New(2, mpitest.Options{}).Run(run))
 	// Output:
 	// rank 1 an hour is over true
+	// <nil>
+}
+
+// A call that ends by itself before the job's time is up: every rank gets the
+// same error, and the program goes on to save what it has.
+func Example_timeLimit() {
+	run := func(ctx context.Context, comm transport.Comm, limit time.Duration) error {
+		world, err := hataori.NewWorld(comm)
+		if err != nil {
+			return err
+		}
+		var items []int
+		if world.Rank() == 0 {
+			items = make([]int, 1000)
+		}
+		ctx, cancel := context.WithTimeout(ctx, limit) // less than the job has
+		defer cancel()
+		_, err = hataori.Pmap(ctx, world, hataori.Options{Lanes: 1}, items, endless)
+		if errors.Is(err, context.DeadlineExceeded) && world.Rank() == 0 {
+			fmt.Println("the time is up")
+		}
+		return world.Close()
+	}
+	fmt.Println(mpitest.New(2, mpitest.Options{}).Run(func(comm transport.Comm) error {
+		return run(context.Background(), comm, 10*time.Millisecond)
+	}))
+	// Output:
+	// the time is up
+	// <nil>
+}
+
+// endless is an item that looks at its context and has nothing else to do.
+func endless(ctx context.Context, _ int) (int, error) {
+	<-ctx.Done()
+	return 0, ctx.Err()
+}
+
+// All items are evaluated, whatever fails: the results are there, and the
+// failures beside them.
+func ExampleItemErrors() {
+	reciprocal := func(_ context.Context, x float64) (float64, error) {
+		if x == 0 {
+			return 0, errors.New("division by zero")
+		}
+		return 1 / x, nil
+	}
+	run := func(ctx context.Context, comm transport.Comm) error {
+		world, err := hataori.NewWorld(comm)
+		if err != nil {
+			return err
+		}
+		var items []float64
+		if world.Rank() == 0 {
+			items = []float64{4, 0, 2, 0}
+		}
+		results, err := hataori.Pmap(ctx, world, hataori.Options{Lanes: 1, Collect: true}, items, reciprocal)
+		var failed *hataori.ItemErrors
+		if err != nil && !errors.As(err, &failed) {
+			return err // not of items: there are no results
+		}
+		if world.Rank() == 0 && failed != nil {
+			for _, item := range failed.All { // on the root, by index
+				fmt.Println("item", item.Index, "failed:", item.Message)
+			}
+		}
+		if world.Rank() == 0 {
+			fmt.Println(results) // zero where the item failed
+		}
+		return world.Close()
+	}
+	fmt.Println(mpitest.New(2, mpitest.Options{}).Run(func(comm transport.Comm) error { return run(context.Background(), comm) }))
+	// Output:
+	// item 1 failed: division by zero
+	// item 3 failed: division by zero
+	// [0.25 0 0.5 0]
 	// <nil>
 }
 
