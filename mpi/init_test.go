@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"runtime"
+	"strconv"
 	"strings"
 	"testing"
 
@@ -268,4 +269,22 @@ func TestWarnings(t *testing.T) {
 func programWarn() int {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
 	return inJob(mpi.Options{Lanes: 1000, Logger: logger}, func(context.Context, *mpi.Runtime) error { return nil })
+}
+
+// What Open MPI's launcher says itself when it will not start a job: the page of
+// symptoms quotes it.
+func TestOpenMPIStartsNothing(t *testing.T) {
+	l := launchers[0]
+	l.find(t)
+	refused := func(unset string, n int, words string) {
+		t.Helper()
+		o := start(t, nil, nil, "env", "-u", unset, l.command, "-n", strconv.Itoa(n), "true")
+		if o.status == 0 || !strings.Contains(o.stderr+o.stdout, words) {
+			t.Errorf("%d ranks without %s: status %d, want %q in\n%s%s", n, unset, o.status, words, o.stdout, o.stderr)
+		}
+	}
+	refused("OMPI_MCA_rmaps_base_oversubscribe", 100000, "There are not enough slots available")
+	if os.Geteuid() == 0 {
+		refused("OMPI_ALLOW_RUN_AS_ROOT", 1, "detected an attempt to run as root")
+	}
 }
