@@ -277,7 +277,7 @@ func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordin
 	switch {
 	case p.w.pause != nil:
 		t.bell = muffled(p.w.pause)
-	case p.ends || p.ctx.Value(inItem{}) != nil || !ownProcess(p.w.comm) || len(j.crew.lanes) >= runtime.GOMAXPROCS(0):
+	case p.ends || p.ctx.Value(inItem{}) != nil || !ownProcess(p.w.comm) || max(len(j.crew.lanes), 1) >= runtime.GOMAXPROCS(0):
 		t.bell = newChime() // others need the processor
 	default:
 		t.bell, t.every = newGong(), yieldSeldom
@@ -356,7 +356,7 @@ func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err
 		return nil, nil, err
 	}
 	j := p.newJob(false, ag)
-	up := upward{coordinator: p.newCoordinator(j, start), size: p.in.Size, spare: make([][]byte, len(j.lanes))}
+	up := upward{coordinator: p.newCoordinator(j, start), told: start, size: p.in.Size, spare: make([][]byte, len(j.lanes))}
 	up.parent, up.ranks = t.parent(p.w.rank, p.w.size)
 	var u *upward
 	if peers := t.peers(p.w.rank, p.w.size); len(peers) > 1 {

@@ -21,8 +21,7 @@ type relayLoop struct {
 
 // run coordinates until the group is gone and the root knows all of it.
 func (l *relayLoop) run(ctl *lanes.Control) error {
-	l.ctl, l.told = ctl, time.Now()
-	l.coordinate()
+	l.coordinate(ctl)
 	return nil
 }
 

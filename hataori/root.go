@@ -16,8 +16,7 @@ type rootLoop struct {
 
 // run coordinates until every other rank has said good-bye.
 func (r *rootLoop) run(ctl *lanes.Control) error {
-	r.ctl = ctl
-	r.coordinate()
+	r.coordinate(ctl)
 	return nil
 }
 

@@ -83,8 +83,15 @@ func (l *loop[L, T, U]) run(yield func(int64, Outcome[U]) bool) {
 	feed, left, done := make(chan entry[U]), make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(done)
-		defer func() { l.panicked = recover() }()
+		ended := false
+		defer func() {
+			l.panicked = recover()
+			if !ended {
+				l.err = l.w.unwound()
+			}
+		}()
 		l.err = l.call(ctx, &feeder[U]{left: left, feed: feed})
+		ended = true
 	}()
 	// Whatever ends the loop, a panic or Goexit of the body too, the call ends first.
 	how := fmt.Errorf("%w: the body of the loop panicked or called Goexit", ErrSink)

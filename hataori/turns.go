@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/hataori/hataori-go/hataori/internal/farm"
+	"github.com/hataori/hataori-go/lanes"
 )
 
 // errTurn ends a call whose coordination did not come to its end, because a
@@ -122,12 +123,17 @@ func (t *turns) look(now time.Duration, idle bool) {
 
 // drive makes turns until a lane that waits is woken, and reports false if that
 // takes long: then it is the coordinator's to wait for messages.
-func (t *turns) drive(woken <-chan struct{}) bool {
+func (t *turns) drive(woken <-chan struct{}) (ok bool) {
 	if !t.lead.CompareAndSwap(false, true) {
 		t.bell.ring() // it naps perhaps, and a lane is waiting
 		return false
 	}
-	defer t.lead.Store(false)
+	defer func() {
+		t.lead.Store(false)
+		if !ok {
+			t.bell.ring() // the coordinator's turn
+		}
+	}()
 	hot := hotStarving
 	if t.most > 0 {
 		hot = min(hot, t.most)
@@ -163,9 +169,12 @@ func (t *turns) must() (moved, over, fed, starving bool) {
 
 // coordinate makes turns on the coordinator's goroutine until all is done, and
 // lets the lanes go then, or if it is unwound by a panic.
-func (c *coordinator) coordinate() {
+func (c *coordinator) coordinate(ctl *lanes.Control) {
 	err := errTurn
 	defer func() { c.release(err) }()
+	c.turns.mu.Lock() // lanes make turns already
+	c.ctl = ctl
+	c.turns.mu.Unlock()
 	err = c.makeTurns()
 }
 

@@ -37,8 +37,7 @@ type workerLoop struct {
 
 // run coordinates until the root has said that nothing follows.
 func (l *workerLoop) run(ctl *lanes.Control) error {
-	l.ctl, l.told = ctl, time.Now()
-	l.coordinate()
+	l.coordinate(ctl)
 	return nil
 }
 

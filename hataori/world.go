@@ -59,6 +59,16 @@ func NewWorld(t Transport) (*World, error) {
 		arrived: make(map[uint64]map[int]bool)}, nil
 }
 
+// unwound is the error of a call that was unwound by a Goexit or a panic.
+func (w *World) unwound() error {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.broken != nil {
+		return w.broken
+	}
+	return ErrGoexit
+}
+
 // Rank is this process's, 0 ≤ Rank < Size.
 func (w *World) Rank() int { return w.rank }
 
