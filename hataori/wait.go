@@ -13,7 +13,7 @@ const (
 
 	firstNap = 20 * time.Microsecond
 	busyNap  = 100 * time.Microsecond // longest nap while lanes work: what an answer may wait
-	idleNap  = 800 * time.Microsecond // longest nap otherwise
+	idleNap  = 840 * time.Microsecond // longest nap otherwise
 )
 
 // yielder offers the processor to other goroutines now and then. Where a

@@ -6,7 +6,7 @@ import "time"
 const (
 	hotStarving = 3000
 	firstNap    = 20 * time.Microsecond
-	idleNap     = 800 * time.Microsecond
+	idleNap     = 840 * time.Microsecond
 	burst       = 16
 
 	lookEvery = 100 * time.Microsecond
