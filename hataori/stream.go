@@ -247,6 +247,12 @@ func (s *stream[L, T, U]) root(ag agreed, source Source[T], sink Sink[U], start 
 	j.src, j.dst = b, b
 	j.lowered = b.onLimit
 	b.start(s.outer)
+	ended := false
+	defer func() {
+		if !ended { // unwound by a panic or Goexit
+			b.finish()
+		}
+	}()
 	if b.local {
 		own, err = s.local(j)
 		s.localStats(j, start)
@@ -254,6 +260,7 @@ func (s *stream[L, T, U]) root(ag agreed, source Source[T], sink Sink[U], start 
 		own, item, err = s.coordinate(j, ag, start)
 	}
 	b.finish()
+	ended = true
 	s.rec.stalled(b.stalls, b.stalled)
 	if st := s.opts.Stats; st != nil {
 		st.Skipped, st.Stalls, st.Stalled, st.Gaps = b.skipped, b.stalls, b.stalled, b.gaps
