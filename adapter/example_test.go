@@ -33,7 +33,7 @@ func newCounting() (*Counting, error) {
 // One line shows whether an engine keeps the contract.
 func TestOwnEngine(t *testing.T) {
 	if testing.Short() {
-		t.Skip("the whole suite")
+		t.Skip("the whole suite is left out by -short")
 	}
 	enginetest.Run(t, func(t *testing.T) engine.Execution {
 		e, err := newCounting()

@@ -111,8 +111,9 @@ func newCrew(ctx context.Context, n int, owner bool, opts *Options) *crew {
 }
 
 // begin announces that the lane evaluates the item of the index, which the machines
-// know by its place, and returns false if that is not wanted. The order, announce then look, and the opposite one in
-// cancelAbove make sure that one of the two sees the other.
+// know by its place, and returns false if that is not wanted. The order, announce
+// then look, and the opposite one in lower make sure that one of the two sees the
+// other.
 func (c *crew) begin(l *laneState, place, i int64) bool {
 	if l.ctx == nil {
 		l.ctx, l.cancel = context.WithCancelCause(c.ctx)

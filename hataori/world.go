@@ -26,7 +26,7 @@ type World struct {
 	rank, size int
 	host       string
 	build      int64               // tells programs apart
-	pause      func(time.Duration) // how coordinators sleep, in tests; nil: nap and napHolding
+	pause      func(time.Duration) // how coordinators sleep, in tests; nil: as wait.go says
 	hosts      []int64             // by rank, hashed; nil: not yet known
 	hot        int                 // most hot polls before they do, in tests; 0: as many as elsewhere
 
@@ -91,7 +91,7 @@ func hash(s string) int64 {
 	return int64(h.Sum64() >> 2)
 }
 
-// inItem marks the contexts of items on transports that one thread may use.
+// inItem marks the contexts of items: a call from one is nested.
 type inItem struct{}
 
 // begin claims the world for one call.

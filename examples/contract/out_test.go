@@ -90,7 +90,7 @@ func TestKilledAndResumed(t *testing.T) {
 func TestCancelledAndResumed(t *testing.T) {
 	needStore(t)
 	if testing.Short() {
-		t.Skip("takes seconds")
+		t.Skip("takes seconds, left out by -short")
 	}
 	path := filepath.Join(t.TempDir(), "out.h5")
 	flags := append(long, "--out", path)

@@ -253,7 +253,7 @@ func TestPublicProblems(t *testing.T) {
 			ranks := []int{1, 2, 4}
 			for _, h := range heavy {
 				if h == name && testing.Short() {
-					t.Skip("takes seconds")
+					t.Skip("takes seconds, left out by -short")
 				}
 				if h == name {
 					ranks = ranks[:2]
