@@ -27,6 +27,7 @@ type config struct {
 	sick      int    // lanes that may become unhealthy
 	first     bool
 	flush     bool
+	late      bool // lanes put a result out before they count as idle
 	source    bool          // items come one by one
 	item      time.Duration // what ranks say an item takes
 	keys      []int64       // of the items; nil: their indices
@@ -52,6 +53,7 @@ func (c *config) order(q *Queue, place []int64) {
 const (
 	idleLane = -1
 	deadLane = -2
+	lateLane = -3 // its result is out, and it has not looked for the next item
 )
 
 type upMsg struct {
@@ -279,6 +281,11 @@ func (s *system) laneSteps(r int, add func(string, func(*system) error)) {
 			if rs.q.Left() > 0 {
 				add(fmt.Sprintf("rank %d: lane claims", r), func(s *system) error { return s.claim(r, l) })
 			}
+		case cur == lateLane:
+			add(fmt.Sprintf("rank %d: lane looks for an item", r), func(s *system) error {
+				s.ranks[r].lanes[l] = idleLane
+				return nil
+			})
 		case cur >= 0:
 			add(fmt.Sprintf("rank %d: item %d ends", r, cur), func(s *system) error { return s.finish(r, l) })
 			if s.c.key(cur) > rs.limit || rs.cancelled || rs.needless>>cur&1 == 1 {
@@ -324,7 +331,9 @@ func (s *system) drop(r int, i int64) error {
 func (s *system) finish(r, l int) error {
 	rs := &s.ranks[r]
 	i := rs.lanes[l]
-	rs.lanes[l] = idleLane
+	if rs.lanes[l] = idleLane; s.c.late {
+		rs.lanes[l] = lateLane
+	}
 	switch {
 	case s.c.copies > 0 && s.c.failOn[r]>>i&1 == 1:
 		rs.failed = append(rs.failed, i)
@@ -431,6 +440,39 @@ func (s *system) stepRoot(cut, patient bool) error {
 		}
 	}
 	rs.limit = min(rs.limit, s.root.Limit())
+	if len(effects) == 0 {
+		return s.idleKnown()
+	}
+	return nil
+}
+
+// idleKnown reports a rank that waits while the root does not know: when nothing is
+// on its way and nobody has anything to say, it would wait until some item ends,
+// and nobody would send it a copy or somebody else's items.
+func (s *system) idleKnown() error {
+	for r := range s.ranks {
+		rs := &s.ranks[r]
+		if len(rs.up)+len(rs.down)+len(rs.failed)+len(rs.dropped) > 0 || rs.cancelled != rs.told {
+			return nil
+		}
+		if rs.w == nil {
+			continue
+		}
+		healthy, idle := rs.count()
+		if _, say := rs.w.clone().Step(Pulse{Lanes: healthy, Idle: idle, Finished: len(rs.finished) > 0, Item: s.c.item}); say {
+			return nil
+		}
+	}
+	for r := range s.ranks {
+		rs := &s.ranks[r]
+		if rs.w == nil || rs.w.aborted || rs.w.stopped || rs.q.Left() > 0 {
+			continue
+		}
+		_, idle := rs.count()
+		if p := &s.root.peers[r]; idle > 0 && (p.load.Idle == 0 || !slices.Contains(s.root.parked, r)) {
+			return fmt.Errorf("rule: rank %d has %d idle lanes, and the root does not know", r, idle)
+		}
+	}
 	return nil
 }
 
@@ -548,6 +590,9 @@ func TestExplore(t *testing.T) {
 	for _, c := range []config{
 		{name: "batch 1, depth 1", large: true, items: 5, lanes: []int{2, 2, 2}, batch: 1, depth: 1},
 		{name: "coordinating root, prefetch", items: 3, lanes: []int{0, 2, 2}, item: time.Microsecond},
+		{name: "prefetch, late lanes", items: 3, lanes: []int{0, 1, 1}, item: time.Microsecond, late: true},
+		{name: "prefetch, late lanes, failure", items: 3, lanes: []int{1, 2}, item: time.Microsecond, late: true, fail: 0b010},
+		{name: "copies, prefetch, late lanes", items: 2, lanes: []int{0, 1, 1}, item: time.Microsecond, late: true, copies: 1, failOn: []uint64{0, 0, 0}},
 		{name: "prefetch, batch 2, returns", items: 4, lanes: []int{1, 1, 1}, batch: 2, item: time.Microsecond},
 		{name: "root is rank 1, failures", large: true, items: 5, lanes: []int{1, 1, 2}, root: 1, fail: 0b11010, batch: 2},
 		{name: "longest first, failures", items: 4, lanes: []int{1, 1, 1}, fail: 0b1101, batch: 2, keys: []int64{2, 0, 3, 1}},

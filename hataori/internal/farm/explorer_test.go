@@ -167,14 +167,14 @@ func (b *keyer) root(r *Root) {
 		b.num(int64(p.credit), p.held, p.last, p.noticed, int64(len(p.grants)))
 		b.flag(p.heard, p.asked, p.waiting, p.gone)
 		for _, g := range p.grants {
-			b.num(g.First, g.End, g.left, int64(g.done[0]))
+			b.num(g.First, g.End, g.left, int64(g.done[0]), g.woke)
 			b.flag(g.pinned)
 		}
 	}
 }
 
 func (b *keyer) worker(w *Worker) {
-	b.num(int64(w.asked), w.last, w.held, w.limit, int64(w.lanesTold))
+	b.num(int64(w.asked), w.last, w.held, w.limit, int64(w.lanesTold), int64(w.idleTold))
 	b.list(w.failed)
 	b.flag(w.aborted, w.stopped, w.tellAbort, w.answer, w.byed)
 	b.ranges(w.dropped)

@@ -29,6 +29,7 @@ type grant struct {
 	pinned bool
 	left   int64
 	done   []uint64
+	woke   int64 // idle lanes of the rank that it is for
 }
 
 // setLoad records how a rank fares.

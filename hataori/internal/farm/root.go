@@ -225,6 +225,9 @@ func (r *Root) OnShrunk(rank int, g Range, cut int64) {
 	last := &p.grants[i]
 	n := g.End - cut
 	last.End, last.left = cut, last.left-n
+	woke := min(last.woke, last.left)
+	p.load.Idle += int(last.woke - woke)
+	last.woke = woke
 	r.hold(p, -n, last.pinned)
 	p.last -= n
 	r.Granted.Items -= n

@@ -73,9 +73,10 @@ func (r *Root) hand(k int, rg Range, pinned bool) {
 	if p.credit--; p.credit > 0 {
 		r.parked = append(r.parked, rank)
 	}
-	p.grants = append(p.grants, grant{rg, pinned, rg.Len(), r.bitmap(rg.Len())})
+	woke := min(rg.Len(), int64(p.load.Idle))
+	p.grants = append(p.grants, grant{rg, pinned, rg.Len(), r.bitmap(rg.Len()), woke})
 	p.last = rg.Len()
-	p.load.Idle -= int(min(rg.Len(), int64(p.load.Idle)))
+	p.load.Idle -= int(woke)
 	p.asked = p.asked && pinned
 	r.hold(p, rg.Len(), pinned)
 	r.taken(rank, rg)

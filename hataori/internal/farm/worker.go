@@ -62,6 +62,7 @@ type Worker struct {
 
 	tellAbort bool
 	lanesTold int
+	idleTold  int // idle lanes that the root knows of, less what it granted since
 	answer    bool // a Return notice wants its answer
 	failed    []int64
 	dropped   []Range
@@ -109,6 +110,7 @@ func (w *Worker) OnGrant(r Range, pinned bool, load any) error {
 	w.asked--
 	w.last = r.Len()
 	w.held += r.Len()
+	w.idleTold -= int(min(r.Len(), int64(w.idleTold)))
 	w.dropped = append(w.dropped, w.q.Push(r, pinned, load)...)
 	return nil
 }
@@ -209,7 +211,8 @@ func (w *Worker) Step(p Pulse) (Report, bool) {
 	want := w.want(load)
 	say := want > 0 || w.tellAbort || w.answer || len(w.failed) > 0 || len(w.back) > 0 ||
 		p.Lanes != w.lanesTold || p.Finished && (p.Flush || p.Idle == p.Lanes || p.Idle > 0 && !w.group) ||
-		len(w.dropped) > 0 && (p.Idle == p.Lanes || p.Flush)
+		len(w.dropped) > 0 && (p.Idle == p.Lanes || p.Flush) ||
+		p.Idle > 0 && w.idleTold == 0 && w.asked > 0 && w.q.Left() == 0 && !w.aborted // it asked when all were busy
 	bye := w.stopped
 	if !say && !bye {
 		return Report{}, false
@@ -224,7 +227,7 @@ func (w *Worker) Step(p Pulse) (Report, bool) {
 		Returned: w.answer, Abort: w.tellAbort, Bye: bye}
 	w.asked += want
 	w.failed, w.dropped, w.back = nil, nil, nil
-	w.answer, w.tellAbort, w.byed, w.lanesTold = false, false, bye, p.Lanes
+	w.answer, w.tellAbort, w.byed, w.lanesTold, w.idleTold = false, false, bye, p.Lanes, p.Idle
 	return r, true
 }
 
