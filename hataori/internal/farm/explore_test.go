@@ -27,7 +27,7 @@ type config struct {
 	sick      int    // lanes that may become unhealthy
 	first     bool
 	flush     bool
-	late      bool // lanes put a result out before they count as idle
+	late      bool          // lanes put a result out before they count as idle
 	source    bool          // items come one by one
 	item      time.Duration // what ranks say an item takes
 	keys      []int64       // of the items; nil: their indices

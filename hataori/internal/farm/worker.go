@@ -62,7 +62,7 @@ type Worker struct {
 
 	tellAbort bool
 	lanesTold int
-	idleTold  int // idle lanes that the root knows of, less what it granted since
+	idleTold  int  // idle lanes that the root knows of, less what it granted since
 	answer    bool // a Return notice wants its answer
 	failed    []int64
 	dropped   []Range
