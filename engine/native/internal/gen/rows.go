@@ -231,7 +231,7 @@ func elementwiseRows() {
 
 const (
 	blockLength = 128
-	ahead       = 1024 // bytes of prefetching; pages stop what the processor does by itself
+	ahead       = 4096 // bytes of prefetching; pages stop what the processor does by itself
 )
 
 func sumBlocks(name string, size, sums int, add func(x operand.Op, y, out reg.VecPhysical), fold func()) {
@@ -390,5 +390,41 @@ func streams() {
 	JNZ(operand.LabelRef("run"))
 	SFENCE()
 	VZEROUPPER()
+	RET()
+}
+
+// streamLines copies n > 0 lines of 64 bytes past the caches, to a multiple of 64,
+// and asks for as many lines of what is read next at two places. storeFence
+// orders such stores before all that follow.
+func lines() {
+	const name = "streamLines"
+	TEXT(name, NOSPLIT, "func(dst uintptr, src uintptr, nextX uintptr, nextY uintptr, n int)")
+	Doc(name + " copies lines past the caches.")
+	dst, src, x, y, n := reg.RDI, reg.RSI, reg.RDX, reg.R8, reg.RCX
+	Load(Param("dst"), dst)
+	Load(Param("src"), src)
+	Load(Param("nextX"), x)
+	Load(Param("nextY"), y)
+	Load(Param("n"), n)
+	at := reg.RAX
+	XORQ(at, at)
+	Label("line")
+	on := func(p reg.Register, more int) operand.Mem {
+		return operand.Mem{Base: p, Index: at, Scale: 1, Disp: more}
+	}
+	PREFETCHT0(on(x, 0))
+	PREFETCHT0(on(y, 0))
+	VMOVUPS(on(src, 0), reg.Y0)
+	VMOVUPS(on(src, 32), reg.Y1)
+	VMOVNTPS(reg.Y0, on(dst, 0))
+	VMOVNTPS(reg.Y1, on(dst, 32))
+	ADDQ(operand.I8(64), at)
+	DECQ(n)
+	JNZ(operand.LabelRef("line"))
+	VZEROUPPER()
+	RET()
+	TEXT("storeFence", NOSPLIT, "func()")
+	Doc("storeFence waits for stores past the caches.")
+	SFENCE()
 	RET()
 }
