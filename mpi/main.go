@@ -50,11 +50,10 @@ type Program struct {
 	Stderr io.Writer
 
 	// Details is the flag by which the user of the program asks for everything
-	// about an error, as "-v". If it is set, an error is told in one line, which
-	// ends with what to do, if the error gives that by a method Advice() string,
-	// and with the flag, if something was left out. Empty: the text as it is, and
-	// the stack.
+	// about an error, as "-v", and Verbose says that the user gave it. See
+	// [Program.Text]. With Details empty everything is told.
 	Details string
+	Verbose bool
 }
 
 // SignalError is the cause of a context that Run cancelled.
@@ -84,11 +83,9 @@ func Main(f func(ctx context.Context, rt *Runtime) error) {
 //     between the launcher and this process, has ended, and ends the process some
 //     seconds later if it has not ended by itself;
 //   - when f returned an error on this rank, waits for the other ranks: a message
-//     that is the same on all failing ranks is printed once, and all ranks end
-//     with the same status; if others do not return within Grace, prints the
-//     error and aborts the job, so that nobody waits for ever. After
-//     an error the stack is printed that it, or one that it wraps, gives by a
-//     method Trace() string;
+//     that is the same on all failing ranks is printed once, as [Program.Text],
+//     and all ranks end with the same status; if others do not return within
+//     Grace, prints the error and aborts the job, so that nobody waits for ever;
 //   - when f panicked (or called runtime.Goexit), prints the value with its stack
 //     and aborts the job.
 //
@@ -112,13 +109,13 @@ func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
 	if err != nil {
 		var ie *InitError
 		if task := os.Getenv("SLURM_PROCID"); task == "" || task == "0" || !errors.As(err, &ie) || !ie.everywhere {
-			fmt.Fprintln(p.Stderr, err)
+			fmt.Fprintln(p.Stderr, p.Text(err))
 		}
 		return ExitInit
 	}
 	pr := &process{Program: p, rt: rt, lineage: findLineage()}
 	if pr.settleComm, err = rt.World().Dup(); err != nil {
-		fmt.Fprintln(p.Stderr, err)
+		fmt.Fprintln(p.Stderr, p.Text(err))
 		return ExitInit
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
@@ -130,6 +127,34 @@ func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
 	stopLauncher()
 	stopSignals()
 	return code
+}
+
+// Text is what Run prints of an error: the text as it is, and the stack that
+// the error, or one that it wraps, gives by a method Trace() string. If Details
+// are left for a flag that was not given, it is one line, which ends with what
+// to do, if the error gives that by a method Advice() string, and with the flag,
+// if something was left out.
+func (p Program) Text(err error) string {
+	text, stack := err.Error(), ""
+	var traced interface{ Trace() string }
+	if errors.As(err, &traced) {
+		stack = traced.Trace()
+	}
+	if p.Details == "" || p.Verbose {
+		if stack != "" {
+			text += "\n\n" + stack
+		}
+		return text
+	}
+	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
+	var advised interface{ Advice() string }
+	if errors.As(err, &advised) && advised.Advice() != "" {
+		line += "; " + advised.Advice()
+	}
+	if rest != "" || stack != "" {
+		line += " (" + p.Details + " shows the rest)"
+	}
+	return line
 }
 
 // raiseProcs leaves a thread for communication beside the lanes.
@@ -259,7 +284,7 @@ func (p *process) settle(err error, sig int) int {
 	}
 	recv := make([]int64, len(send))
 	if !p.agree(send, recv, err != nil) {
-		p.say("%s", p.text(err))
+		p.say("%s", p.Text(err))
 		p.say("other ranks have not returned after %v: ending the job", p.Grace)
 		p.abortInTurn(max(code, ExitAbandoned))
 	}
@@ -267,9 +292,9 @@ func (p *process) settle(err error, sig int) int {
 		same := recv[2] == -recv[3]
 		switch {
 		case same && int64(w.Rank()) == recv[1]:
-			fmt.Fprintln(p.Stderr, p.text(err))
+			fmt.Fprintln(p.Stderr, p.Text(err))
 		case !same:
-			p.say("%s", p.text(err))
+			p.say("%s", p.Text(err))
 		}
 	}
 	if recv[0] != 0 {
@@ -278,30 +303,6 @@ func (p *process) settle(err error, sig int) int {
 		p.agree(make([]int64, 1), make([]int64, 1), true)
 	}
 	return int(-recv[0])
-}
-
-// text is what is told of an error.
-func (p *process) text(err error) string {
-	text, stack := err.Error(), ""
-	var traced interface{ Trace() string }
-	if errors.As(err, &traced) {
-		stack = traced.Trace()
-	}
-	if p.Details == "" {
-		if stack != "" {
-			text += "\n\n" + stack
-		}
-		return text
-	}
-	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	var advised interface{ Advice() string }
-	if errors.As(err, &advised) && advised.Advice() != "" {
-		line += "; " + advised.Advice()
-	}
-	if rest != "" || stack != "" {
-		line += " (" + p.Details + " shows the rest)"
-	}
-	return line
 }
 
 // agree reduces over all ranks. It waits as long as the others work, or, if

@@ -23,7 +23,11 @@ func programMain() int {
 	if os.Getenv("HATAORI_TEST_DO") == "slow speaker" {
 		p.Stderr = slowWriter{}
 	}
-	if os.Getenv("HATAORI_TEST_DO") == "error in a line" {
+	switch os.Getenv("HATAORI_TEST_DO") {
+	case "error in lines":
+		p.Verbose = true
+		fallthrough
+	case "error in a line":
 		p.Details = "-v"
 	}
 	return p.Run(func(ctx context.Context, rt *mpi.Runtime) error {
@@ -39,7 +43,7 @@ func programMain() int {
 			return errors.New("item 7: singular matrix")
 		case "traced error":
 			return fmt.Errorf("on the way: %w", tracedError{})
-		case "error in a line":
+		case "error in a line", "error in lines":
 			return fmt.Errorf("on the way: %w\nand much more", tracedError{})
 		case "own errors":
 			return fmt.Errorf("rank %d cannot read its file", w.Rank())
@@ -130,6 +134,7 @@ func TestMainStatus(t *testing.T) {
 		{"same error", mpi.ExitError, "item 7: singular matrix", 1},
 		{"traced error", mpi.ExitError, "on the way: nil map\n\nmain.go:17", 1},
 		{"error in a line", mpi.ExitError, "on the way: nil map; make the map (-v shows the rest)\n", 1},
+		{"error in lines", mpi.ExitError, "on the way: nil map\nand much more\n\nmain.go:17\n", 1},
 		{"slow speaker", mpi.ExitError, "item 7: singular matrix", 1},
 		{"own errors", mpi.ExitError, "rank 0 cannot read its file", 1},
 		{"own errors", mpi.ExitError, "rank 1 cannot read its file", 1},

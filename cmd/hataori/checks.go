@@ -3,10 +3,12 @@ package main
 import (
 	"errors"
 	"fmt"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"runtime"
+	"slices"
 	"strconv"
 	"strings"
 
@@ -215,13 +217,30 @@ func hdf5Found() finding {
 	return f
 }
 
-// gpuFound looks for what the drivers of GPUs leave in the file system.
-func gpuFound() finding {
+// gpuFound looks for what the drivers of GPUs leave in the file system of a
+// host, from its root on.
+func gpuFound(host fs.FS) finding {
 	f := finding{Check: "GPU", Level: ok, Text: "none"}
-	var names []string
-	infos, _ := filepath.Glob("/proc/driver/nvidia/gpus/*/information") // the pattern is well formed
-	for _, file := range infos {
-		b, err := os.ReadFile(file)
+	names := gpuModels(host)
+	if len(names) == 0 {
+		for _, pattern := range []string{"dev/nvidia[0-9]*", "dev/kfd"} {
+			found, _ := fs.Glob(host, pattern) // the pattern is well formed
+			for _, name := range found {
+				names = append(names, "/"+name)
+			}
+		}
+	}
+	if len(names) > 0 {
+		f.Text = strings.Join(names, ", ") + "; this version has no engine for it"
+	}
+	return f
+}
+
+// gpuModels are the names that the driver of NVIDIA gives, with their numbers.
+func gpuModels(host fs.FS) (names []string) {
+	files, _ := fs.Glob(host, "proc/driver/nvidia/gpus/*/information") // as above
+	for _, file := range files {
+		b, err := fs.ReadFile(host, file)
 		if err != nil {
 			continue
 		}
@@ -231,14 +250,22 @@ func gpuFound() finding {
 			}
 		}
 	}
-	if len(names) == 0 {
-		for _, pattern := range []string{"/dev/nvidia[0-9]*", "/dev/kfd"} {
-			found, _ := filepath.Glob(pattern) // as above
-			names = append(names, found...)
+	return tally(names)
+}
+
+// tally joins equal names.
+func tally(names []string) (list []string) {
+	times := map[string]int{}
+	for _, name := range names {
+		times[name]++
+	}
+	for _, name := range names {
+		if n := times[name]; n > 1 {
+			name = fmt.Sprintf("%d × %s", n, name)
+		}
+		if !slices.Contains(list, name) {
+			list = append(list, name)
 		}
 	}
-	if len(names) > 0 {
-		f.Text = strings.Join(names, ", ") + "; this version has no engine for it"
-	}
-	return f
+	return list
 }

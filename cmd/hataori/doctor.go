@@ -137,7 +137,7 @@ func (d *doctorCmd) lanes(cpus []int, peers int) int {
 
 // examine looks at everything but MPI.
 func (d *doctorCmd) examine(c *chart) []finding {
-	return []finding{processors(c, d.Threads), gomaxprocs(c.Lanes), blasFound(), hdf5Found(), gpuFound()}
+	return []finding{processors(c, d.Threads), gomaxprocs(c.Lanes), blasFound(), hdf5Found(), gpuFound(os.DirFS("/"))}
 }
 
 // merge joins equal findings of several ranks, and adds what no rank sees by

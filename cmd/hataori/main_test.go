@@ -6,10 +6,12 @@ import (
 	"encoding/json"
 	"fmt"
 	"image/png"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
 	"testing"
+	"testing/fstest"
 	"time"
 
 	"github.com/hataori/hataori-go/engine/blas"
@@ -249,6 +251,31 @@ func TestDoctorOfOneProcess(t *testing.T) {
 	f := r.find(t, "BLAS", fault)
 	if want := fmt.Sprintf("uses its Nehalem kernels where the processor could run %s", p.Info().BestKernel); job.Status != exitFault || !strings.Contains(f.Text, want) || !strings.Contains(f.Cure, "OPENBLAS_CORETYPE") {
 		t.Errorf("status %d, %+v", job.Status, f)
+	}
+}
+
+// TestGPU gives the doctor files as drivers leave them.
+func TestGPU(t *testing.T) {
+	model := func(name string) *fstest.MapFile {
+		return &fstest.MapFile{Data: []byte("Model: \t\t " + name + "\nIRQ:   \t\t 187\nGPU UUID: \t GPU-0\n")}
+	}
+	const gpus = "proc/driver/nvidia/gpus/"
+	for _, x := range []struct {
+		host fstest.MapFS
+		want string
+	}{
+		{fstest.MapFS{}, "none"},
+		{fstest.MapFS{"dev/null": {}, "dev/nvidiactl": {}, "proc/driver/nvidia/version": {}}, "none"},
+		{fstest.MapFS{gpus + "0000:17:00.0/information": model("NVIDIA H200"), "dev/nvidia0": {}}, "NVIDIA H200; "},
+		{fstest.MapFS{gpus + "0000:17:00.0/information": model("NVIDIA H200"), gpus + "0000:2a:00.0/information": model("NVIDIA A100"),
+			gpus + "0000:3d:00.0/information": model("NVIDIA H200")}, "2 × NVIDIA H200, NVIDIA A100; "},
+		{fstest.MapFS{gpus + "0000:17:00.0/information": {Mode: fs.ModeDir}, "dev/nvidia0": {}, "dev/nvidia1": {}}, "/dev/nvidia0, /dev/nvidia1; "},
+		{fstest.MapFS{"dev/kfd": {}}, "/dev/kfd; "},
+	} {
+		f := gpuFound(x.host)
+		if f.Check != "GPU" || f.Level != ok || !strings.HasPrefix(f.Text, x.want) || strings.HasSuffix(x.want, "; ") != strings.HasSuffix(f.Text, "this version has no engine for it") {
+			t.Errorf("%v: %+v, want %q", x.host, f, x.want)
+		}
 	}
 }
 

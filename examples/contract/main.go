@@ -26,9 +26,7 @@ func main() {
 	}
 	program := mpi.Program{Details: "-v"}
 	if err == nil {
-		if o.verbose {
-			program.Details = ""
-		}
+		program.Verbose = o.verbose
 		program.Options = mpi.Options{
 			Lanes: o.lanes, ThreadsPerLane: o.threads,
 			Logger: slog.New(slog.NewTextHandler(os.Stderr, &slog.HandlerOptions{Level: slog.LevelWarn})),

@@ -24,9 +24,14 @@ import (
 func main() {
 	steps := flag.Int("steps", 100, "time steps")
 	particles := flag.Int("particles", 50, "number of particles")
+	verbose := flag.Bool("v", false, "tell everything about an error")
 	flag.Parse()
-	if err := simulate(*steps, *particles); err != nil {
-		fmt.Fprintln(os.Stderr, "embed:", err)
+	err := fmt.Errorf("-particles %d: must not be negative", *particles)
+	if *particles >= 0 {
+		err = simulate(*steps, *particles)
+	}
+	if err != nil {
+		fmt.Fprintln(os.Stderr, "embed:", mpi.Program{Details: "-v", Verbose: *verbose}.Text(err))
 		os.Exit(1) // the program's decision, not the library's
 	}
 }

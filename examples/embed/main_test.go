@@ -19,6 +19,9 @@ func TestEmbed(t *testing.T) {
 	if err != nil || alone.Status != 0 || alone.Stderr != "" {
 		t.Fatalf("%v: status %d, %q, %s", err, alone.Status, alone.Stdout, alone.Stderr)
 	}
+	if bad := launch.Alone(t, program, "-particles", "-1"); bad.Status != 1 || bad.Stderr != "embed: -particles -1: must not be negative\n" {
+		t.Errorf("status %d, %s", bad.Status, bad.Stderr)
+	}
 	total := 0.0
 	for i := range particles {
 		total += math.Pow(1+float64(i)/float64(particles), 2) / 2

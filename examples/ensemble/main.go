@@ -44,10 +44,7 @@ func main() {
 	verbose := flag.Bool("v", false, "tell everything about an error")
 	flag.Parse()
 	o.command = flag.Args()
-	p := mpi.Program{Details: "-v"}
-	if *verbose {
-		p.Details = ""
-	}
+	p := mpi.Program{Details: "-v", Verbose: *verbose}
 	os.Exit(p.Run(func(ctx context.Context, rt *mpi.Runtime) error { return ensemble(ctx, rt, o, os.Stdout) }))
 }
 

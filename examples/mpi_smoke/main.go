@@ -29,6 +29,7 @@ type options struct {
 	failAt int
 	group  int
 	json   bool
+	v      bool
 }
 
 const noFailure = -1
@@ -38,7 +39,7 @@ const widestEngine = 2
 
 func main() {
 	o, parseErr := parse(os.Args[1:])
-	p := mpi.Program{Options: mpi.Options{Lanes: o.lanes}}
+	p := mpi.Program{Options: mpi.Options{Lanes: o.lanes}, Details: "-v", Verbose: o.v}
 	os.Exit(p.Run(func(ctx context.Context, rt *mpi.Runtime) error {
 		// Refused here rather than before, so that one rank says it for all.
 		switch {
@@ -62,6 +63,7 @@ func flags(o *options) *flag.FlagSet {
 	f.IntVar(&o.failAt, "fail-at", noFailure, "make item `K` fail for good; the program then fails too")
 	f.IntVar(&o.group, "group", 0, "`number` of ranks of a group that the root grants to as to one; 1: none, -1: by host, 0: by size")
 	f.BoolVar(&o.json, "json", false, "print one JSON object on one line")
+	f.BoolVar(&o.v, "v", false, "tell everything about an error")
 	return f
 }
 

@@ -50,10 +50,7 @@ func main() {
 		}
 		return
 	}
-	p := mpi.Program{Details: "-v"}
-	if *verbose {
-		p.Details = ""
-	}
+	p := mpi.Program{Details: "-v", Verbose: *verbose}
 	os.Exit(p.Run(func(ctx context.Context, rt *mpi.Runtime) error { return spectra(ctx, rt, *k, *in, *out) }))
 }
 

@@ -21,8 +21,10 @@ import (
 func main() {
 	n := flag.Int("n", 20, "number of amplitudes between 0 and π")
 	step := flag.Float64("step", 1e-5, "time step of the integration, in units of √(length/gravity)")
+	verbose := flag.Bool("v", false, "tell everything about an error")
 	flag.Parse()
-	mpi.Main(func(ctx context.Context, rt *mpi.Runtime) error { return sweep(ctx, rt, *n, *step) })
+	p := mpi.Program{Details: "-v", Verbose: *verbose}
+	os.Exit(p.Run(func(ctx context.Context, rt *mpi.Runtime) error { return sweep(ctx, rt, *n, *step) }))
 }
 
 func sweep(ctx context.Context, rt *mpi.Runtime, n int, step float64) (err error) {
@@ -32,6 +34,9 @@ func sweep(ctx context.Context, rt *mpi.Runtime, n int, step float64) (err error
 	}
 	defer func() { err = errors.Join(err, world.Close()) }()
 
+	if n < 0 {
+		return fmt.Errorf("-n %d: must not be negative", n)
+	}
 	var amplitudes []float64 // of the root, which is rank 0
 	if world.Rank() == 0 {
 		for i := range n {

@@ -38,6 +38,12 @@ func TestPeriods(t *testing.T) {
 			t.Errorf("amplitude %v: period %v, want %v", amplitude, period, want)
 		}
 	}
+	for _, flags := range [][]string{{"-step", "0"}, {"-step", "0", "-v"}, {"-n", "-1"}} {
+		job := launch.Alone(t, program, flags...)
+		if job.Status != 1 || job.Stdout != "" || strings.Count(job.Stderr, "\n") != 1 || !strings.Contains(job.Stderr, "must ") {
+			t.Errorf("%v: status %d, %s%s", flags, job.Status, job.Stdout, job.Stderr)
+		}
+	}
 	launch.Each(t, func(t *testing.T, l launch.Launcher) {
 		if job := l.Job(t, 3, program, flags...); job.Status != 0 || job.Stdout != alone.Stdout || job.Stderr != "" {
 			t.Errorf("3 ranks: status %d, %s%s", job.Status, job.Stdout, job.Stderr)
