@@ -76,10 +76,9 @@ func (t *Tensor) set(op string, spec Spec, offset int, buf *Buffer) error {
 		return &DomainError{Op: op, Operand: NoOperand, Got: buf.domain, Want: spec.Domain}
 	}
 	spec = spec.Canonical()
-	t.spec, t.offset, t.buf, t.n = spec, offset, buf, spec.Elements()
 	lo, hi, ok := spec.reach()
 	if !ok {
-		t.offset = 0
+		t.spec, t.offset, t.buf, t.n = spec, 0, buf, 0
 		return nil
 	}
 	size := buf.bytes / spec.DType.Size()
@@ -88,6 +87,7 @@ func (t *Tensor) set(op string, spec Spec, offset int, buf *Buffer) error {
 		return shapeErr(op, NoOperand, NoAxis, "%v at offset %d reaches elements %d to %d of a buffer of %d",
 			spec, offset, offset+lo, offset+hi, size)
 	}
+	t.spec, t.offset, t.buf, t.n = spec, offset, buf, spec.Elements()
 	t.begin, t.end = t.addr(offset+lo), t.addr(offset+hi+1)
 	if buf.host != nil {
 		t.host = unsafe.Add(buf.host, offset*spec.DType.Size())
@@ -249,4 +249,16 @@ func (t *Tensor) makeView(op string, spec Spec, shift int) (*Tensor, error) {
 			return v, nil
 		}
 	}
+}
+
+// Retarget moves t, keeping its spec, to another offset, in elements, of the same
+// buffer or of another: a planner need not make a tensor for every place it looks
+// at. t is the planner's own from NewTensor, which nobody else has and no run is
+// using; a view is refused with ErrNotOwned. After an error t is where it was. It
+// allocates nothing.
+func (t *Tensor) Retarget(offset int, buf *Buffer) error {
+	if t.view {
+		return ErrNotOwned
+	}
+	return t.set("Retarget", t.spec, offset, buf)
 }

@@ -15,17 +15,7 @@ const lineElements = 16
 // one that varies stays for good.
 func (p *Plan) schedule() {
 	t := p.tree
-	cutLabels := newSet(len(t.labels))
-	for _, c := range p.cuts {
-		cutLabels.add(c.label)
-	}
-	varies := make([]bool, len(t.nodes))
-	for i, nd := range t.nodes {
-		varies[i] = nd.spanned.meets(cutLabels)
-		if nd.left != None {
-			varies[i] = varies[i] || varies[nd.left] || varies[nd.right]
-		}
-	}
+	varies := t.varying(p.cuts)
 	slices.SortStableFunc(p.stages, func(a, b stage) int { return rank(varies[a.node]) - rank(varies[b.node]) })
 	p.fixed = len(p.stages)
 	if i := slices.IndexFunc(p.stages, func(s stage) bool { return varies[s.node] }); i >= 0 {
@@ -47,7 +37,7 @@ func (p *Plan) schedule() {
 			p.places[s.node] = at
 			used = append(used, at)
 			slices.SortFunc(used, func(a, b place) int { return a.offset - b.offset })
-			p.cost.Peak = max(p.cost.Peak, at.offset+at.elements)
+			p.arena = max(p.arena, at.offset+at.elements)
 		}
 		for _, from := range []int{s.left, s.right} {
 			if from == None || from == s.node || varies[s.node] && !varies[from] && p.fixed > 0 {
@@ -56,6 +46,20 @@ func (p *Plan) schedule() {
 			used = slices.DeleteFunc(used, func(at place) bool { return at == p.places[from] })
 		}
 	}
+}
+
+// varying says of each node whether it differs from slice to slice.
+func (t *tree) varying(cuts []cut) []bool {
+	labels := newSet(len(t.labels))
+	for _, c := range cuts {
+		labels.add(c.label)
+	}
+	varies := make([]bool, len(t.nodes))
+	for i := range t.nodes {
+		nd := &t.nodes[i]
+		varies[i] = nd.spanned.meets(labels) || nd.left != None && (varies[nd.left] || varies[nd.right])
+	}
+	return varies
 }
 
 func rank(varies bool) int {
@@ -68,7 +72,7 @@ func rank(varies bool) int {
 // fit returns the lowest place for elements between the used ones, which are
 // sorted.
 func fit(used []place, elements int) place {
-	elements = (elements + lineElements - 1) / lineElements * lineElements
+	elements = aligned(elements)
 	offset := 0
 	for _, u := range used {
 		if u.offset-offset >= elements {
@@ -78,3 +82,6 @@ func fit(used []place, elements int) place {
 	}
 	return place{offset: offset, elements: elements}
 }
+
+// aligned rounds up to whole lines.
+func aligned(elements int) int { return (elements + lineElements - 1) / lineElements * lineElements }

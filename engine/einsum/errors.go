@@ -10,18 +10,23 @@ import (
 var (
 	// ErrSyntax: the text of the subscripts cannot be read.
 	ErrSyntax = errors.New("einsum: cannot read the subscripts")
-	// ErrLabel: the output names a label that no operand has, or names one
-	// twice; or a label is negative.
+	// ErrLabel: the output names a label that no operand has; or a label is
+	// negative.
 	ErrLabel = errors.New("einsum: wrong label")
 	// ErrShape: a shape contradicts the labels or another shape.
 	ErrShape = errors.New("einsum: shapes do not fit the labels")
 	// ErrPath: a step of the path names an operand that is not there, or the
 	// path does not consume all operands.
 	ErrPath = errors.New("einsum: wrong path")
-	// ErrSize: a tensor would have more elements than can be addressed.
+	// ErrSize: a tensor would have more elements, or more axes, than can be
+	// addressed.
 	ErrSize = errors.New("einsum: tensor too large")
-	// ErrSlice: a cut does not fit its label, or no cuts meet the limits.
+	// ErrSlice: a cut does not fit its label, or there is no such slice.
 	ErrSlice = errors.New("einsum: cannot slice")
+	// ErrLimit: no cuts meet a limit on memory. Matched by every *LimitError.
+	ErrLimit = errors.New("einsum: no slices are small enough")
+	// ErrEncoding: bytes are not the encoding of a plan.
+	ErrEncoding = errors.New("einsum: not an encoded plan")
 	// ErrOperand: a tensor given to a run is not the one that was planned.
 	ErrOperand = errors.New("einsum: operand does not fit the plan")
 )
@@ -60,6 +65,10 @@ func wrong(kind error, format string, args ...any) *Error {
 	return &Error{Operand: None, Axis: None, Step: None, Detail: fmt.Sprintf(format, args...), Err: kind}
 }
 
+func noPlan(kind error) *Error {
+	return wrong(kind, "the plan is the zero value; make it with NewPlan or FindPlan")
+}
+
 func wrongOperand(kind error, operand, axis int, format string, args ...any) *Error {
 	e := wrong(kind, format, args...)
 	e.Operand, e.Axis = operand, axis
@@ -71,3 +80,20 @@ func wrongStep(step int, format string, args ...any) *Error {
 	e.Step = step
 	return e
 }
+
+// LimitError says that a limit on memory was set too low, and what would do.
+// errors.Is finds [ErrLimit].
+type LimitError struct {
+	What  string // "largest intermediate" or "peak"
+	Limit int    // what was asked for, in elements
+	Least int    // the smallest limit that was found to be met, in elements
+}
+
+// Error names the limit, and the one to set instead.
+func (e *LimitError) Error() string {
+	return fmt.Sprintf("%v: the %s of a slice cannot be brought down to %d elements; %d is the least that cutting reaches: "+
+		"raise the limit to that, or take another path", ErrLimit, e.What, e.Limit, e.Least)
+}
+
+// Unwrap returns ErrLimit.
+func (e *LimitError) Unwrap() error { return ErrLimit }

@@ -21,19 +21,44 @@ type PathOptions struct {
 // FindPath finds a path of few multiply-adds: the cheapest of several greedy
 // paths (see [Greedy]), each improved (see [Improve]). It depends on the
 // arguments alone; the default takes less than a second for some hundred
-// operands. Errors are an *[Error] about the shapes.
+// operands. Errors are an *[Error] about the shapes. Where memory is bounded,
+// [FindPlan] finds path and cuts together.
 func FindPath(s Subscripts, shapes [][]int, o PathOptions) (Path, error) {
 	n, err := newNetwork(s, shapes)
 	if err != nil {
 		return nil, err
 	}
+	trees, err := greedyTrees(n, o)
+	if err != nil {
+		return nil, err
+	}
+	var best *refiner
+	trees = trees[:min(o.refined(), len(trees))]
+	for _, t := range trees {
+		r := newRefiner(t, refineBudget/o.refined(), 0)
+		r.refine()
+		if best == nil || r.total() < best.total() {
+			best = r
+		}
+	}
+	return best.path(), nil
+}
+
+func (o PathOptions) refined() int {
+	if o.Refined <= 0 {
+		return 4
+	}
+	return o.Refined
+}
+
+// greedyTrees are the trees of several greedy paths, the cheapest first.
+func greedyTrees(n *network, o PathOptions) ([]*tree, error) {
 	type candidate struct {
 		tree *tree
 		cost float64
 	}
 	var found []candidate
-	trials := greedyTrials(n, o.Trials)
-	for trial := range trials {
+	for trial := range greedyTrials(n, o.Trials) {
 		random := rand.New(rand.NewPCG(o.Seed, uint64(trial)))
 		temperature, share := 0.0, 1.0
 		if trial > 0 { // each of its own kind
@@ -48,17 +73,9 @@ func FindPath(s Subscripts, shapes [][]int, o PathOptions) (Path, error) {
 		found = append(found, candidate{t, operations})
 	}
 	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.cost, b.cost) })
-	refined := o.Refined
-	if refined <= 0 {
-		refined = 4
+	trees := make([]*tree, len(found))
+	for i, c := range found {
+		trees[i] = c.tree
 	}
-	var best *refiner
-	for _, c := range found[:min(refined, len(found))] {
-		r := newRefiner(c.tree, refineBudget/refined)
-		r.refine()
-		if best == nil || r.total() < best.total() {
-			best = r
-		}
-	}
-	return best.path(), nil
+	return trees, nil
 }

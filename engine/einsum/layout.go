@@ -37,7 +37,7 @@ func (p *Plan) layOut() {
 	p.stages = make([]stage, 0, len(t.nodes))
 	wanted := make([][]int, len(t.nodes))
 	root := len(t.nodes) - 1
-	wanted[root] = p.long(t.output)
+	wanted[root] = p.long(distinct(t.output))
 	for i := root; i >= 0; i-- {
 		nd := &t.nodes[i]
 		if nd.left == None {
@@ -65,18 +65,16 @@ func (p *Plan) layOut() {
 // place.
 func (p *Plan) layOutOperand(k int, alone bool) {
 	t := p.tree
-	var axes, summed []int // distinct labels, in the order of the operand's axes
-	for _, l := range p.long(t.operands[k]) {
-		if !slices.Contains(axes, l) {
-			axes = append(axes, l)
-			if !t.nodes[k].labels.has(l) {
-				summed = append(summed, l)
-			}
+	axes := p.long(distinct(t.operands[k])) // in the order of the operand's axes
+	var summed []int
+	for _, l := range axes {
+		if !t.nodes[k].labels.has(l) {
+			summed = append(summed, l)
 		}
 	}
 	p.orders[k] = keep(axes, t.nodes[k].labels)
 	if alone {
-		p.orders[k] = p.long(t.output)
+		p.orders[k] = p.long(distinct(t.output))
 	}
 	if alone || len(summed) > 0 {
 		p.stages = append(p.stages, stage{node: k, left: k, right: None, kind: reduction, batch: p.orders[k], summed: summed})
@@ -193,6 +191,17 @@ func (p *Plan) volume(node int) float64 {
 		v *= float64(p.sizes[l])
 	}
 	return v
+}
+
+// distinct leaves out repetitions.
+func distinct(labels []int) []int {
+	list := make([]int, 0, len(labels))
+	for _, l := range labels {
+		if !slices.Contains(list, l) {
+			list = append(list, l)
+		}
+	}
+	return list
 }
 
 func keep(labels []int, members set) []int {

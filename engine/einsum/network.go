@@ -4,6 +4,8 @@ import (
 	"iter"
 	"math/bits"
 	"slices"
+
+	"github.com/hataori/hataori-go/engine"
 )
 
 // network is a contraction with its sizes known. Labels are numbered from 0
@@ -32,6 +34,9 @@ func newNetwork(s Subscripts, shapes [][]int) (*network, error) {
 		if len(shape) != len(labels) {
 			return nil, wrongOperand(ErrShape, k, None, "shape %v has %d axes but %d labels; give one label per axis", shape, len(shape), len(labels))
 		}
+		if len(shape) > engine.MaxRank {
+			return nil, wrongOperand(ErrShape, k, None, "it has %d axes, a tensor has %d at most; fuse some", len(shape), engine.MaxRank)
+		}
 		for axis, l := range labels {
 			if shape[axis] < 0 {
 				return nil, wrongOperand(ErrShape, k, axis, "length %d is negative", shape[axis])
@@ -55,6 +60,9 @@ func newNetwork(s Subscripts, shapes [][]int) (*network, error) {
 	}
 	for _, l := range s.output {
 		n.output = append(n.output, number[l])
+	}
+	if len(n.output) > engine.MaxRank {
+		return nil, wrong(ErrShape, "the output has %d axes, a tensor has %d at most; fuse some", len(n.output), engine.MaxRank)
 	}
 	if _, ok := n.elements(n.output, n.sizes); !ok {
 		return nil, wrong(ErrSize, "the output %v has more elements than can be addressed", n.shape(n.output, n.sizes))

@@ -5,6 +5,8 @@ import (
 	"math"
 	"slices"
 	"strings"
+
+	"github.com/hataori/hataori-go/engine"
 )
 
 // Cost is what a contraction takes, in elements and multiply-adds, so that it
@@ -16,10 +18,15 @@ type Cost struct {
 	// Shared is the part of Operations that is the same in every slice, 0 for
 	// a plan without cuts. Each engine that takes part does it once.
 	Shared float64
+	// PerSlice counts the multiply-adds of one slice, without the shared ones.
+	PerSlice float64
 	// Largest is the number of elements of the largest tensor that a step of
 	// one slice makes.
 	Largest int
-	// Peak is the number of elements that an engine holds for intermediates.
+	// Peak is the number of elements that an engine holds for intermediates:
+	// the arena, and the scratch that products of tensors need which do not
+	// lie as matrices. Operands and output are the caller's. It holds for
+	// operands that lie compact, to within 5 %.
 	Peak int
 }
 
@@ -40,6 +47,7 @@ type Plan struct {
 	fixed      int     // stages[:fixed] are the same in every slice
 	orders     [][]int // labels of each node as they lie in memory
 	places     []place // where each node lies in the arena
+	arena      int     // elements of the arena
 	cost       Cost
 }
 
@@ -63,8 +71,13 @@ func newPlan(s Subscripts, path Path, t *tree, cuts []cut) (*Plan, error) {
 		p.sizes[c.label] /= c.parts
 	}
 	for i, nd := range t.nodes[len(t.operands):] {
-		if _, ok := t.elements(nd.kept, p.sizes); !ok {
-			e := wrongStep(i, "its result has more elements than can be addressed; take another path or cut its labels")
+		_, ok := t.elements(nd.kept, p.sizes)
+		what := "elements"
+		if len(p.long(nd.kept)) > engine.MaxRank {
+			ok, what = false, "axes"
+		}
+		if !ok {
+			e := wrongStep(i, "its result has more %s than can be addressed; take another path or cut its labels", what)
 			e.Err = ErrSize
 			return nil, e
 		}
@@ -72,26 +85,30 @@ func newPlan(s Subscripts, path Path, t *tree, cuts []cut) (*Plan, error) {
 	p.layOut()
 	p.schedule()
 	p.cost.Operations, p.cost.Shared, p.cost.Largest = t.measure(p.sizes, cuts)
+	p.cost.PerSlice = (p.cost.Operations - p.cost.Shared) / float64(p.Slices())
+	scratch := 0
+	for i := range p.stages {
+		scratch = max(scratch, p.scratch(&p.stages[i]))
+	}
+	p.cost.Peak = p.arena + scratch
 	return p, nil
 }
 
 // measure counts multiply-adds of all slices, those among them that are the
 // same in every slice, and the elements of the largest result.
 func (t *tree) measure(sizes []int, cuts []cut) (operations, shared float64, largest int) {
-	cutLabels, count := newSet(len(t.labels)), 1.0
+	count := 1.0
 	for _, c := range cuts {
-		cutLabels.add(c.label)
 		count *= float64(c.parts)
 	}
-	varies := make([]bool, len(t.nodes))
-	for i, nd := range t.nodes {
-		varies[i] = nd.spanned.meets(cutLabels)
+	varies := t.varying(cuts)
+	for i := range t.nodes {
+		nd := &t.nodes[i]
 		if nd.left == None {
 			continue
 		}
-		varies[i] = len(cuts) == 0 || varies[i] || varies[nd.left] || varies[nd.right]
-		work := t.work(&nd, sizes)
-		if varies[i] {
+		work := t.work(nd, sizes)
+		if varies[i] || len(cuts) == 0 {
 			operations += count * work
 		} else {
 			operations += work
@@ -135,13 +152,16 @@ func (p *Plan) OutputShape() []int { return p.tree.shape(p.tree.output, p.tree.s
 // SliceShape is the shape of the output of one slice.
 func (p *Plan) SliceShape() []int { return p.tree.shape(p.tree.output, p.sizes) }
 
-// String describes the plan in a few lines: subscripts, sizes, cost.
+// String describes the plan in a few lines: sizes, slices, cost.
 func (p *Plan) String() string {
+	if p.tree == nil {
+		return "no plan"
+	}
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d operands, %d labels, output %v\n", len(p.tree.operands), len(p.tree.labels), p.OutputShape())
 	for i, c := range p.cuts {
 		if i == 0 {
-			fmt.Fprintf(&b, "%d slices: ", p.Slices())
+			fmt.Fprintf(&b, "%d slices of %.4g multiply-adds: ", p.Slices(), p.cost.PerSlice)
 		} else {
 			b.WriteString(", ")
 		}
@@ -157,3 +177,62 @@ func (p *Plan) String() string {
 }
 
 func log10(x float64) float64 { return math.Log10(max(1, x)) }
+
+// Step is a step of a plan's path, as one slice takes it.
+type Step struct {
+	Left, Right []Label // of the tensors it contracts
+	Result      []Label
+	Operations  float64 // multiply-adds
+	Elements    int     // of the result
+	Shared      bool    // it is the same in every slice
+}
+
+// String is a line: labels, multiply-adds, elements of the result.
+func (s Step) String() string {
+	var b strings.Builder
+	writeLabels(&b, s.Left)
+	b.WriteByte(',')
+	writeLabels(&b, s.Right)
+	b.WriteString("->")
+	writeLabels(&b, s.Result)
+	fmt.Fprintf(&b, "  %.4g multiply-adds, %d elements", s.Operations, s.Elements)
+	if s.Shared {
+		b.WriteString(", shared")
+	}
+	return b.String()
+}
+
+// Steps lists the steps of the path. Labels are in no particular order; those
+// of operands that end there, in a diagonal or a sum over one operand, are
+// left out.
+func (p *Plan) Steps() []Step {
+	t := p.tree
+	varies := t.varying(p.cuts)
+	name := func(numbers []int) []Label {
+		labels := make([]Label, len(numbers))
+		for i, l := range numbers {
+			labels[i] = t.labels[l]
+		}
+		return labels
+	}
+	steps := make([]Step, 0, len(p.path))
+	for i := len(t.operands); i < len(t.nodes); i++ {
+		nd := &t.nodes[i]
+		elements, _ := t.elements(nd.kept, p.sizes)
+		steps = append(steps, Step{
+			Left: name(t.nodes[nd.left].kept), Right: name(t.nodes[nd.right].kept), Result: name(nd.kept),
+			Operations: t.work(nd, p.sizes), Elements: elements, Shared: len(p.cuts) > 0 && !varies[i],
+		})
+	}
+	return steps
+}
+
+// Details is String and a line for each step.
+func (p *Plan) Details() string {
+	var b strings.Builder
+	b.WriteString(p.String())
+	for i, s := range p.Steps() {
+		fmt.Fprintf(&b, "\nstep %d: %v", i, s)
+	}
+	return b.String()
+}

@@ -16,6 +16,7 @@ type Prepared struct {
 	engine engine.Execution
 	dtype  engine.DType
 	specs  []engine.Spec // of the whole operands
+	out    engine.Spec   // of a slice's output
 	arena  *engine.Tensor
 	steps  []step
 	reads  []read
@@ -23,7 +24,11 @@ type Prepared struct {
 	closed bool
 	loaded []*engine.Tensor // whole operands
 	result *engine.Tensor   // the tensor of the last run
+	start  []int            // of a slice, for each label
 
+	// Where the output repeats a label: what is off its diagonal.
+	zero    engine.Kernel
+	zeroOut [1]*engine.Tensor
 }
 
 // step is a stage bound to the engine.
@@ -37,8 +42,11 @@ type step struct {
 type read struct {
 	step, arg, operand int
 	spec               engine.Spec
-	varies             bool // it moves with the slice
+	moves              []move // with the slice
 }
+
+// move is how far an operand is walked for each value of a label.
+type move struct{ label, stride int }
 
 // Prepare binds the plan to an engine, for operands of the given specs (whole
 // operands, any layout, in the engine's memory domain). Errors are an *[Error],
@@ -47,11 +55,12 @@ func (p *Plan) Prepare(e engine.Execution, operands ...engine.Spec) (*Prepared, 
 	if err := p.checkSpecs(operands); err != nil {
 		return nil, err
 	}
-	r := &Prepared{plan: p, engine: e, dtype: operands[0].DType, specs: make([]engine.Spec, len(operands))}
+	r := &Prepared{plan: p, engine: e, dtype: operands[0].DType, specs: make([]engine.Spec, len(operands)), start: make([]int, len(p.sizes))}
 	for k, s := range operands {
 		r.specs[k] = s.Canonical()
 	}
-	arena := engine.Spec{DType: r.dtype, Domain: e.Target().Domain, Shape: engine.ShapeOf(p.cost.Peak)}
+	r.out = engine.Spec{DType: r.dtype, Domain: e.Target().Domain, Shape: engine.ShapeOf(p.SliceShape()...)}
+	arena := engine.Spec{DType: r.dtype, Domain: e.Target().Domain, Shape: engine.ShapeOf(p.arena)}
 	var err error
 	if r.arena, err = e.Alloc(arena); err != nil {
 		return nil, fmt.Errorf("einsum: memory for the intermediates: %w", err)
@@ -61,10 +70,29 @@ func (p *Plan) Prepare(e engine.Execution, operands ...engine.Spec) (*Prepared, 
 			return nil, errors.Join(fmt.Errorf("einsum: %v: %w", p.stageName(i), err), r.Close())
 		}
 	}
+	if len(distinct(p.tree.output)) < len(p.tree.output) {
+		if r.zero, err = e.Bind(engine.Fill{Spec: r.out}, nil, []engine.Spec{r.out}); err != nil {
+			return nil, errors.Join(fmt.Errorf("einsum: output: %w", err), r.Close())
+		}
+	}
 	return r, nil
 }
 
+// Bytes is the memory of the engine that the plan holds or borrows for
+// intermediates: the arena, and the most scratch that one of its kernels takes.
+// It is what [Cost].Peak says in elements.
+func (r *Prepared) Bytes() int {
+	scratch := 0
+	for _, st := range r.steps {
+		scratch = max(scratch, st.kernel.Workspace())
+	}
+	return r.arena.Spec().Bytes() + scratch
+}
+
 func (p *Plan) checkSpecs(specs []engine.Spec) error {
+	if p.tree == nil {
+		return noPlan(ErrOperand)
+	}
 	if len(specs) != len(p.tree.operands) {
 		return wrong(ErrOperand, "%d operands given, the plan has %d", len(specs), len(p.tree.operands))
 	}
@@ -104,7 +132,7 @@ func (r *Prepared) bind(i int) error {
 			}
 			continue
 		}
-		r.reads = append(r.reads, read{step: len(r.steps), arg: arg, operand: node, spec: ins[arg], varies: i >= r.plan.fixed})
+		r.reads = append(r.reads, read{step: len(r.steps), arg: arg, operand: node, spec: ins[arg], moves: r.moves(i, node)})
 	}
 	out := r.view(s.node, outOrder, true)
 	if s.node != len(r.plan.tree.nodes)-1 {
@@ -159,15 +187,11 @@ func (r *Prepared) inArena(node int) bool { return r.plan.places[node].elements 
 // stage, or, for an operand that is read in place, as the caller has it.
 func (r *Prepared) view(node int, order []int, made bool) engine.Spec {
 	p := r.plan
-	strides := make(map[int]int, len(order))
+	var strides map[int]int
 	if made && (r.inArena(node) || node == len(p.tree.nodes)-1) {
-		stride := 1
-		for i := len(p.orders[node]) - 1; i >= 0; i-- {
-			l := p.orders[node][i]
-			strides[l] = stride
-			stride *= max(p.sizes[l], 1)
-		}
+		strides = p.strides(node)
 	} else {
+		strides = make(map[int]int, len(order))
 		axes := r.specs[node].AppendStrides(nil)
 		for axis, l := range p.tree.operands[node] {
 			strides[l] += axes[axis] // a repeated label walks the diagonal
@@ -196,8 +220,14 @@ func (r *Prepared) Load(operands ...*engine.Tensor) error {
 		return wrong(ErrOperand, "%d operands given, the plan has %d", len(operands), len(r.specs))
 	}
 	for k, t := range operands {
+		if t == nil {
+			return wrongOperand(ErrOperand, k, None, "there is no tensor; give one of %v", r.specs[k])
+		}
 		if t.Spec() != r.specs[k] {
 			return wrongOperand(ErrOperand, k, None, "it is %v, the plan was prepared for %v", t.Spec(), r.specs[k])
+		}
+		if err := t.Live(); err != nil {
+			return fmt.Errorf("einsum: operand %d: %w", k, err)
 		}
 	}
 	r.loaded = append(r.loaded[:0], operands...)
@@ -205,52 +235,64 @@ func (r *Prepared) Load(operands ...*engine.Tensor) error {
 	return r.point(None)
 }
 
-// point makes the arguments that lie in operands: those of slice i, or, for
-// None, those that are the same in every slice.
-func (r *Prepared) point(i int) error {
-	var start []int
-	if i != None {
-		start = r.plan.origin(i)
+// moves says how the argument that stage i reads of operand k depends on the
+// slice.
+func (r *Prepared) moves(i, k int) (list []move) {
+	if i < r.plan.fixed {
+		return nil
 	}
-	for _, rd := range r.reads {
-		t := r.loaded[rd.operand]
-		offset := t.Offset()
-		if r.movesWithSlice(rd) {
-			if i == None {
-				continue
+	strides := r.specs[k].AppendStrides(nil)
+	for _, c := range r.plan.cuts {
+		m := move{label: c.label}
+		for axis, l := range r.plan.tree.operands[k] {
+			if l == c.label {
+				m.stride += strides[axis]
 			}
-			strides := r.specs[rd.operand].AppendStrides(nil)
-			for axis, l := range r.plan.tree.operands[rd.operand] {
-				offset += start[l] * strides[axis]
-			}
-		} else if i != None {
+		}
+		if m.stride != 0 {
+			list = append(list, m)
+		}
+	}
+	return list
+}
+
+// point makes the arguments that lie in operands: those of slice i, or, for
+// None, all as slice 0 has them.
+func (r *Prepared) point(i int) error {
+	clear(r.start)
+	if i != None {
+		r.plan.origin(r.start, i)
+	}
+	for at := range r.reads {
+		rd := &r.reads[at]
+		if i != None && len(rd.moves) == 0 {
 			continue
 		}
-		view, err := engine.NewTensor(rd.spec, offset, t.Buffer())
-		if err != nil {
+		t := r.loaded[rd.operand]
+		offset := t.Offset()
+		for _, m := range rd.moves {
+			offset += r.start[m.label] * m.stride
+		}
+		if err := aim(&r.steps[rd.step].in[rd.arg], rd.spec, offset, t.Buffer()); err != nil {
 			return err
 		}
-		r.steps[rd.step].in[rd.arg] = view
 	}
 	return nil
 }
 
-// movesWithSlice reports whether a cut label is among the operand's.
-func (r *Prepared) movesWithSlice(rd read) bool {
-	if !rd.varies {
-		return false
+// aim makes t show a place of a buffer.
+func aim(t **engine.Tensor, spec engine.Spec, offset int, buf *engine.Buffer) (err error) {
+	if *t != nil {
+		return (*t).Retarget(offset, buf)
 	}
-	for _, c := range r.plan.cuts {
-		if r.plan.tree.nodes[rd.operand].spanned.has(c.label) {
-			return true
-		}
-	}
-	return false
+	*t, err = engine.NewTensor(spec, offset, buf)
+	return err
 }
 
 // Run contracts slice i of the loaded operands into out, a compact tensor of
 // the plan's SliceShape in the engine's memory domain that overlaps no
-// operand. The first run after [Prepared.Load] also does the work that all
+// operand. What out holds is not read. It allocates nothing from the second run
+// on. The first run after [Prepared.Load] also does the work that all
 // slices share. Errors are an *[Error], or those of the engine.
 func (r *Prepared) Run(out *engine.Tensor, i int) error {
 	switch {
@@ -278,6 +320,12 @@ func (r *Prepared) Run(out *engine.Tensor, i int) error {
 	if r.shared {
 		todo = r.steps[r.plan.fixed:]
 	}
+	if r.zero != nil {
+		r.zeroOut[0] = out
+		if err := pass.Run(r.zero, r.zeroOut[:], nil); err != nil {
+			return fmt.Errorf("einsum: output: %w", err)
+		}
+	}
 	for _, st := range todo {
 		if err := pass.Run(st.kernel, st.out, st.in); err != nil {
 			return fmt.Errorf("einsum: %v: %w", r.plan.stageName(st.stage), err)
@@ -290,18 +338,22 @@ func (r *Prepared) Run(out *engine.Tensor, i int) error {
 // pointOut makes the last step write to out.
 func (r *Prepared) pointOut(out *engine.Tensor) error {
 	last := &r.steps[len(r.steps)-1]
-	if out == r.result && out.Live() == nil {
+	if out != nil && out == r.result && out.Live() == nil {
 		return nil
 	}
-	want := engine.Spec{DType: r.dtype, Domain: r.engine.Target().Domain, Shape: engine.ShapeOf(r.plan.SliceShape()...)}
-	if out.Spec() != want {
-		return wrong(ErrOperand, "the output is %v, the plan makes %v", out.Spec(), want)
+	switch {
+	case out == nil:
+		return wrong(ErrOperand, "there is no output; give a tensor of %v", r.out)
+	case out.Spec() != r.out:
+		return wrong(ErrOperand, "the output is %v, the plan makes %v", out.Spec(), r.out)
 	}
-	view, err := engine.NewTensor(last.kernel.Out(0), out.Offset(), out.Buffer())
-	if err != nil {
+	if err := out.Live(); err != nil {
 		return err
 	}
-	last.out[0], r.result = view, out
+	if err := aim(&last.out[0], last.kernel.Out(0), out.Offset(), out.Buffer()); err != nil {
+		return err
+	}
+	r.result = out
 	return nil
 }
 

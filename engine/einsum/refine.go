@@ -33,7 +33,7 @@ func Improve(s Subscripts, shapes [][]int, path Path) (Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newRefiner(t, refineBudget)
+	r := newRefiner(t, refineBudget, 0)
 	r.refine()
 	return r.path(), nil
 }
@@ -47,22 +47,32 @@ type refiner struct {
 	root   int
 	work   []float64 // multiply-adds of each step
 	budget int
+	bound  float64 // results above it cost more; 0: none do
 	sweep  int
 	random *rand.Rand // for the parts' shapes
 
 	part part
 }
 
-func newRefiner(t *tree, budget int) *refiner {
+func newRefiner(t *tree, budget int, bound float64) *refiner {
 	r := &refiner{network: t.network, nodes: slices.Clone(t.nodes), leaves: len(t.operands), root: len(t.nodes) - 1, budget: budget,
-		random: rand.New(rand.NewPCG(1, 2))}
+		bound: bound, random: rand.New(rand.NewPCG(1, 2))}
 	r.work = make([]float64, len(r.nodes))
 	for i := range r.nodes {
 		if nd := &r.nodes[i]; nd.left != None {
-			r.work[i] = r.volume(nd.spanned)
+			r.work[i] = r.volume(nd.spanned) * r.dearer(r.volume(nd.labels))
 		}
 	}
 	return r
+}
+
+// dearer is how many times more the multiply-adds of a step count whose result
+// has so many elements: cutting it down to the bound may cost that much.
+func (r *refiner) dearer(elements float64) float64 {
+	if r.bound == 0 || elements <= r.bound {
+		return 1
+	}
+	return elements / r.bound
 }
 
 func (r *refiner) volume(labels set) float64 {
@@ -233,6 +243,7 @@ func (r *refiner) solve() {
 			continue
 		}
 		best, split := math.Inf(1), 0
+		dearer := r.dearer(p.volume(s, s))
 		low := s & -s // one side has the lowest branch
 		for a := (s - 1) & s; a > 0; a = (a - 1) & s {
 			if a&low == 0 {
@@ -243,7 +254,7 @@ func (r *refiner) solve() {
 			if sum >= best {
 				continue
 			}
-			if sum += p.volume(a, s^a); sum < best || split == 0 {
+			if sum += p.volume(a, s^a) * dearer; sum < best || split == 0 {
 				best, split = sum, a
 			}
 		}
@@ -254,7 +265,8 @@ func (r *refiner) solve() {
 	}
 }
 
-// volume counts the multiply-adds of joining two subsets.
+// volume counts the multiply-adds of joining two subsets, or the elements of one
+// given twice.
 func (p *part) volume(a, b int) float64 {
 	v := 1.0
 	for w := range p.words {
@@ -288,7 +300,7 @@ func (r *refiner) rebuild(i, subset int, free *[]int) {
 		r.rebuild(made[k], s, free)
 	}
 	r.nodes[i].left, r.nodes[i].right = made[0], made[1]
-	r.work[i] = p.volume(sides[0], sides[1])
+	r.work[i] = p.volume(sides[0], sides[1]) * r.dearer(p.volume(subset, subset))
 }
 
 // path writes the tree as a path. Of the two sides of a step the one comes

@@ -22,6 +22,9 @@ type cut struct{ label, parts int }
 // of it, slices of summed labels are added: see [AddSlice]. Errors are an
 // *[Error] that wraps [ErrSlice].
 func (p *Plan) Slice(cuts ...Cut) (*Plan, error) {
+	if p.tree == nil {
+		return nil, noPlan(ErrSlice)
+	}
 	inner := make([]cut, 0, len(cuts))
 	count := 1.0
 	for _, c := range cuts {
@@ -63,14 +66,14 @@ func (p *Plan) Cuts() []Cut {
 	return cuts
 }
 
-// origin lists, for each label, the first of its values that slice i covers.
-func (p *Plan) origin(i int) []int {
-	start := make([]int, len(p.sizes))
+// origin sets start, for each label, to the first of its values that slice i
+// covers.
+func (p *Plan) origin(start []int, i int) {
+	clear(start)
 	for _, c := range slices.Backward(p.cuts) {
 		start[c.label] = i % c.parts * p.sizes[c.label]
 		i /= c.parts
 	}
-	return start
 }
 
 // AddSlice adds the output of slice i, compact and of shape p.SliceShape(),
@@ -85,7 +88,8 @@ func AddSlice[T float32 | float64 | complex64 | complex128](p *Plan, whole []T, 
 	if len(whole) != product(wholeShape) || len(part) != product(partShape) {
 		return wrong(ErrSlice, "%d and %d elements do not fill the shapes %v and %v", len(whole), len(part), wholeShape, partShape)
 	}
-	start, offset, stride := p.origin(i), 0, 1
+	start, offset, stride := make([]int, len(p.sizes)), 0, 1
+	p.origin(start, i)
 	strides := make([]int, len(wholeShape))
 	for axis, l := range slices.Backward(p.tree.output) {
 		strides[axis] = stride
@@ -122,124 +126,6 @@ func product(shape []int) int {
 		n *= extent
 	}
 	return n
-}
-
-// Limits say what slices have to meet. A zero field asks for nothing.
-type Limits struct {
-	// Largest is the highest number of elements that a step of one slice may
-	// make.
-	Largest int
-	// Slices is the lowest number of slices. Where the labels do not allow
-	// so many, the most that they allow is enough.
-	Slices int
-}
-
-// gathering is what it takes to move an element of the output and add it, in
-// multiply-adds: memory and wires are about so much slower than arithmetic.
-const gathering = 50
-
-// FindCuts chooses labels to cut so that the slices meet the limits: again and
-// again it cuts the label whose next prime factor costs least time per slice
-// won. Time is what √Slices engines would take, each of which does the shared
-// work and its part of the rest (cuts that add little work but leave most of it
-// shared are as bad as cuts that repeat it), and one place that gathers the
-// outputs of all slices (cuts of summed labels multiply them). The choice depends on the plan and
-// the limits alone. When no cuts meet the limits, the *[Error] wraps [ErrSlice]
-// and says how far cutting goes.
-func (p *Plan) FindCuts(limits Limits) ([]Cut, error) {
-	t := p.tree
-	parts := make([]int, len(t.labels))
-	for l := range parts {
-		parts[l] = 1
-	}
-	engines := math.Ceil(math.Sqrt(float64(max(limits.Slices, 1))))
-	time := func(sizes []int, cuts []cut) float64 {
-		operations, shared, _ := t.measure(sizes, cuts)
-		part, _ := t.elements(t.output, sizes)
-		count := 1.0
-		for _, c := range cuts {
-			count *= float64(c.parts)
-		}
-		return max(1, shared+(operations-shared)/engines+gathering*count*float64(part))
-	}
-	count := 1
-	for {
-		sizes, cuts := t.divide(parts)
-		_, _, largest := t.measure(sizes, cuts)
-		tooLarge := limits.Largest > 0 && largest > limits.Largest
-		if !tooLarge && count >= limits.Slices {
-			break
-		}
-		candidates := t.candidates(sizes, limits.Largest, tooLarge)
-		before := time(sizes, cuts)
-		best, factor, least := None, 0, math.Inf(1)
-		for _, l := range candidates {
-			f := smallestFactor(sizes[l])
-			parts[l] *= f
-			after := time(t.divide(parts))
-			parts[l] /= f
-			if score := math.Log(after/before) / math.Log(float64(f)); score < least {
-				best, factor, least = l, f, score
-			}
-		}
-		if best == None && !tooLarge {
-			break
-		}
-		if best == None || count > math.MaxInt32/factor {
-			return nil, wrong(ErrSlice, "cutting cannot bring the largest intermediate below %d elements; the limit is %d; raise it or take another path",
-				largest, limits.Largest)
-		}
-		parts[best] *= factor
-		count *= factor
-	}
-	_, inner := t.divide(parts)
-	cuts := make([]Cut, len(inner))
-	for i, c := range inner {
-		cuts[i] = Cut{Label: t.labels[c.label], Parts: c.parts}
-	}
-	return cuts, nil
-}
-
-// divide turns parts per label into sizes and cuts.
-func (t *tree) divide(parts []int) ([]int, []cut) {
-	sizes := slices.Clone(t.sizes)
-	var cuts []cut
-	for l, n := range parts {
-		if n > 1 {
-			sizes[l] /= n
-			cuts = append(cuts, cut{label: l, parts: n})
-		}
-	}
-	return sizes, cuts
-}
-
-// candidates lists the labels worth cutting: those of results that are too
-// large, or else those of the steps that do most. Output labels come first, so
-// that of two equally good cuts the one without additions is taken.
-func (t *tree) candidates(sizes []int, limit int, tooLarge bool) []int {
-	const much = 1. / 32 // of what the largest step does
-	steps := t.nodes[min(len(t.operands), len(t.nodes)-1):]
-	most := 1.0
-	for _, nd := range steps {
-		most = max(most, t.work(&nd, sizes))
-	}
-	useful := newSet(len(t.labels))
-	for _, nd := range steps {
-		elements, _ := t.elements(nd.kept, sizes)
-		switch {
-		case tooLarge && elements > limit:
-			useful = useful.union(nd.labels)
-		case !tooLarge && t.work(&nd, sizes) >= much*most:
-			useful = useful.union(nd.spanned)
-		}
-	}
-	list := slices.Clone(t.output)
-	for l := range useful.all() {
-		if !slices.Contains(t.output, l) {
-			list = append(list, l)
-		}
-	}
-	return slices.DeleteFunc(list, func(l int) bool { return sizes[l] < 2 || !useful.has(l) })
 }
 
 func smallestFactor(n int) int {

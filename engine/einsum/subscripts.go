@@ -39,7 +39,8 @@ func isLetter(r rune) bool {
 //	out[o…] = Σ Π operand_k[labels of k]
 //
 // A label may be repeated in an operand (its diagonal is meant), and may be
-// in any number of operands. The zero value is not valid: see [Parse] and
+// in any number of operands. One that is repeated in the output fills the
+// diagonal of those axes; the other elements are zero. The zero value is not valid: see [Parse] and
 // [NewSubscripts]. Subscripts are immutable.
 type Subscripts struct {
 	inputs [][]Label
@@ -94,8 +95,7 @@ func parseLabels(text string, at int) ([]Label, error) {
 
 // NewSubscripts makes subscripts from labels: one list per operand and one
 // for the output. The lists are copied. There must be at least one operand,
-// and each label of the output must be in an operand and in the output only
-// once. Errors are an *[Error] that wraps [ErrLabel].
+// and each label of the output must be in an operand. Errors are an *[Error] that wraps [ErrLabel].
 func NewSubscripts(inputs [][]Label, output []Label) (Subscripts, error) {
 	if len(inputs) == 0 {
 		return Subscripts{}, wrong(ErrLabel, "there is no operand; give at least one")
@@ -114,9 +114,6 @@ func NewSubscripts(inputs [][]Label, output []Label) (Subscripts, error) {
 	for axis, l := range output {
 		if !known[l] {
 			return Subscripts{}, wrong(ErrLabel, "label %v at output axis %d is in no operand; remove it or add it to an operand", l, axis)
-		}
-		if slices.Contains(output[:axis], l) {
-			return Subscripts{}, wrong(ErrLabel, "label %v is in the output twice; each output axis needs a label of its own", l)
 		}
 	}
 	return s, nil

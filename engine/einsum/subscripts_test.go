@@ -2,12 +2,13 @@ package einsum
 
 import (
 	"errors"
+	"strings"
 	"testing"
 )
 
 func TestParse(t *testing.T) {
 	for _, text := range []string{
-		"ij,jk->ik", "->", ",->", "a->", "ii->i", "αβ,βÖ×->α×", "0a,1a->01", "ij,ij,ij->j", "΢x->x΢",
+		"ij,jk->ik", "->", ",->", "a->", "ii->i", "ij->iji", "αβ,βÖ×->α×", "0a,1a->01", "ij,ij,ij->j", "΢x->x΢",
 	} {
 		s, err := Parse(text)
 		if err != nil {
@@ -33,7 +34,6 @@ func TestParseRefuses(t *testing.T) {
 		"i\xff->i":     ErrSyntax,
 		"i\u00a0j->i":  ErrSyntax,
 		"ij->k":        ErrLabel,
-		"ij->ii":       ErrLabel,
 		"ij,jk->ik,":   ErrSyntax,
 		"ij,j-k->ik":   ErrSyntax,
 		"\ufffdj->j":   ErrSyntax,
@@ -101,7 +101,7 @@ func FuzzParse(f *testing.F) {
 		if err == nil {
 			_, err = NewPlan(s, shapes, path)
 		}
-		if err != nil && !errors.Is(err, ErrSize) {
+		if err != nil && !errors.Is(err, ErrSize) && !(errors.Is(err, ErrShape) && strings.Contains(err.Error(), "axes")) {
 			t.Fatalf("%q: %v", text, err)
 		}
 	})

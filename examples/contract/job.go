@@ -14,7 +14,6 @@ import (
 type job[T number] struct {
 	*problem[T]
 	plan     *einsum.Plan
-	cuts     []einsum.Cut // that made the slices
 	operands []*engine.Tensor
 }
 
@@ -29,14 +28,11 @@ func newJob[T number](o *options, p *problem[T]) (*job[T], error) {
 	if need := dataBytes(plan, p.subscripts.Operands(), each); need > float64(o.data) {
 		return nil, fmt.Errorf("%s: operands and output take %.3g bytes, --data allows %v; raise it if the machine has the memory", p.name, need, o.data)
 	}
-	cuts, err := plan.FindCuts(einsum.Limits{Largest: max(1, int(o.memory)/each), Slices: o.slices})
+	plan, err = plan.SliceTo(einsum.Limits{Largest: max(1, int(o.memory)/each), Slices: o.slices})
 	if err != nil {
 		return nil, fmt.Errorf("%s: --memory %v: %w", p.name, o.memory, err)
 	}
-	if plan, err = plan.Slice(cuts...); err != nil {
-		return nil, err
-	}
-	j := &job[T]{problem: p, plan: plan, cuts: cuts}
+	j := &job[T]{problem: p, plan: plan}
 	for k, shape := range p.shapes {
 		t, err := engine.FromSlice(p.operand(k), shape...)
 		if err != nil {

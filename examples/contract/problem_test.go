@@ -56,7 +56,6 @@ func TestParseProblemRefuses(t *testing.T) {
 		{"dtype", `float64`, `float16`, `"dtype"`},
 		{"arrow", `->il`, ``, `"format"`},
 		{"label only in the output", `->il`, `->iz`, `label z at output axis 1`},
-		{"repeated output label", `->il`, `->ii`, `twice`},
 		{"tensor count", `"num_tensors":3`, `"num_tensors":4`, `num_tensors 4`},
 		{"missing shape", `,[4,2]]`, `]`, `2 shapes`},
 		{"shape against label", `[3,4]`, `[5,4]`, `operand 1, axis 0: label j has length 5 here but 3`},

@@ -1,0 +1,379 @@
+package einsum
+
+import (
+	"math"
+	"slices"
+)
+
+// Limits say what slices have to meet. A zero field asks for nothing.
+type Limits struct {
+	// Largest is the highest number of elements that a step of one slice may
+	// make: [Cost].Largest.
+	Largest int
+	// Peak is the highest number of elements that an engine may hold for
+	// intermediates: [Cost].Peak.
+	Peak int
+	// Slices is the lowest number of slices. Where the labels do not allow
+	// so many, the most that they allow is enough.
+	Slices int
+}
+
+// gathering is what it takes to move an element of the output and add it, in
+// multiply-adds: memory and wires are about so much slower than arithmetic.
+const gathering = 50
+
+// SliceTo returns the plan cut as [Plan.FindCuts] chooses, which replaces the
+// cuts that p may have. Errors are as FindCuts's.
+func (p *Plan) SliceTo(limits Limits) (*Plan, error) {
+	cuts, err := p.FindCuts(limits)
+	if err != nil {
+		return nil, err
+	}
+	return p.Slice(cuts...)
+}
+
+// FindCuts chooses labels to cut so that the slices meet the limits: again and
+// again it cuts the label whose next prime factor costs least time per slice
+// won (of memory where that is what the limits want), and then takes back what
+// is not needed. Time is what √Slices engines would take, each of which does the
+// shared work and its part of the rest (cuts that add little work but leave most
+// of it shared are as bad as cuts that repeat it), and one place that gathers the
+// outputs of all slices (cuts of summed labels multiply them). The choice depends
+// on the plan and the limits alone. When no cuts meet the limits, the error is a
+// [*LimitError] with the smallest limit that was found to be met.
+func (p *Plan) FindCuts(limits Limits) ([]Cut, error) {
+	if err := limits.check(); err != nil {
+		return nil, err
+	}
+	if p.tree == nil {
+		return nil, noPlan(ErrSlice)
+	}
+	c := newCutter(p.subscripts, p.path, p.tree, limits)
+	if err := c.search(); err != nil {
+		return nil, c.refineLeast(err)
+	}
+	_, inner := c.divide(c.parts)
+	cuts := make([]Cut, len(inner))
+	for i, x := range inner {
+		cuts[i] = Cut{Label: c.labels[x.label], Parts: x.parts}
+	}
+	return cuts, nil
+}
+
+func (l Limits) check() error {
+	if l.Largest < 0 || l.Peak < 0 || l.Slices < 0 {
+		return wrong(ErrLimit, "%+v: a limit is negative; give 0 for none", l)
+	}
+	return nil
+}
+
+// cutter looks for cuts of a tree that meet limits.
+type cutter struct {
+	*tree
+	subscripts Subscripts
+	path       Path
+	limits     Limits
+	parts      []int // of each label
+	count      int   // their product
+}
+
+func newCutter(s Subscripts, path Path, t *tree, limits Limits) *cutter {
+	c := &cutter{tree: t, subscripts: s, path: path, limits: limits}
+	c.reset()
+	return c
+}
+
+func (c *cutter) reset() {
+	c.parts, c.count = make([]int, len(c.labels)), 1
+	for l := range c.parts {
+		c.parts[l] = 1
+	}
+}
+
+// search leaves parts that meet the limits, or returns why there are none.
+func (c *cutter) search() *LimitError {
+	if !c.byTime() {
+		if err := c.byMemory(); err != nil {
+			return err
+		}
+	}
+	c.takeBack()
+	return nil
+}
+
+// byTime cuts what costs least until the limits are met.
+func (c *cutter) byTime() bool {
+	for {
+		tooLarge := c.excess(c.memory(false)) > 1
+		if !tooLarge && c.count >= c.limits.Slices {
+			return true
+		}
+		l := c.cheapest(tooLarge)
+		if l == None {
+			return !tooLarge
+		}
+		c.cut(l)
+	}
+}
+
+// byMemory cuts what saves most memory until the limits are met or nothing is
+// left to cut.
+func (c *cutter) byMemory() *LimitError {
+	c.reset()
+	least, found := math.Inf(1), [2]int{}
+	for {
+		largest, peak := c.memory(true)
+		if over := c.excess(largest, peak); over < least {
+			least, found = over, [2]int{largest, peak}
+		}
+		if least <= 1 {
+			return nil
+		}
+		l := c.thriftiest()
+		if l == None {
+			break
+		}
+		c.cut(l)
+	}
+	if c.limits.Largest > 0 && float64(found[0])/float64(c.limits.Largest) == least {
+		return &LimitError{What: "largest intermediate", Limit: c.limits.Largest, Least: found[0]}
+	}
+	return &LimitError{What: "peak", Limit: c.limits.Peak, Least: found[1]}
+}
+
+// refineLeast brings the figure of an error down, as far as a few tries find
+// lower limits that are met.
+func (c *cutter) refineLeast(e *LimitError) error {
+	below := e.Limit
+	for range 8 {
+		middle := below + (e.Least-below)/2
+		if middle == below {
+			break
+		}
+		limits := c.limits
+		if e.What == "peak" {
+			limits.Peak = middle
+		} else {
+			limits.Largest = middle
+		}
+		if newCutter(c.subscripts, c.path, c.tree, limits).search() == nil {
+			e.Least = middle
+		} else {
+			below = middle
+		}
+	}
+	return e
+}
+
+func (c *cutter) cut(l int) {
+	f := c.factor(l)
+	c.parts[l] *= f
+	c.count *= f
+}
+
+// factor is the next prime factor of a label's length.
+func (c *cutter) factor(l int) int { return smallestFactor(c.sizes[l] / c.parts[l]) }
+
+// memory is the largest intermediate of a slice and, where a limit asks for it,
+// the peak: an estimate as long as that is above the limit, unless exact.
+func (c *cutter) memory(exact bool) (largest, peak int) {
+	sizes, cuts := c.divide(c.parts)
+	_, _, largest = c.measure(sizes, cuts)
+	if c.limits.Peak == 0 {
+		return largest, 0
+	}
+	if peak = c.live(sizes, cuts); peak > c.limits.Peak && !exact {
+		return largest, peak
+	}
+	p, err := newPlan(c.subscripts, c.path, c.tree, cuts)
+	if err != nil {
+		return largest, math.MaxInt
+	}
+	return largest, p.cost.Peak
+}
+
+// excess is how many times too large a slice is.
+func (c *cutter) excess(largest, peak int) float64 {
+	over := 0.0
+	if c.limits.Largest > 0 {
+		over = float64(largest) / float64(c.limits.Largest)
+	}
+	if c.limits.Peak > 0 {
+		over = max(over, float64(peak)/float64(c.limits.Peak))
+	}
+	return over
+}
+
+// live estimates the elements that are alive at once along the path.
+func (c *cutter) live(sizes []int, cuts []cut) int {
+	varies := c.varying(cuts)
+	now, most := 0, 0
+	for i := range c.nodes {
+		nd := &c.nodes[i]
+		made := nd.left != None || len(nd.kept) < len(nd.loops) // not an operand that is read in place
+		if made && i < len(c.nodes)-1 {
+			elements, _ := c.elements(nd.kept, sizes)
+			now = min(now+elements, maxElements)
+			most = max(most, now)
+		}
+		if nd.left == None {
+			continue
+		}
+		for _, from := range [2]int{nd.left, nd.right} {
+			below := &c.nodes[from]
+			if below.left == None && len(below.kept) == len(below.loops) || varies[i] && !varies[from] {
+				continue
+			}
+			elements, _ := c.elements(below.kept, sizes)
+			now -= elements
+		}
+	}
+	return most
+}
+
+// time is what the slices take, in multiply-adds: see FindCuts.
+func (c *cutter) time() float64 {
+	sizes, cuts := c.divide(c.parts)
+	operations, shared, _ := c.measure(sizes, cuts)
+	part, _ := c.elements(c.output, sizes)
+	engines := math.Ceil(math.Sqrt(float64(max(c.limits.Slices, 1))))
+	return max(1, shared+(operations-shared)/engines+gathering*float64(c.count)*float64(part))
+}
+
+// cheapest is the label whose next cut costs least time per slice won, or per
+// memory won where a peak is too large; None if there is none.
+func (c *cutter) cheapest(tooLarge bool) int {
+	sizes, cuts := c.divide(c.parts)
+	byPeak := tooLarge && c.limits.Peak > 0
+	before, held := c.time(), 0.0
+	if byPeak {
+		held = float64(max(1, c.live(sizes, cuts)))
+	}
+	best, least := None, math.Inf(1)
+	above := None
+	if tooLarge {
+		_, _, largest := c.measure(sizes, cuts)
+		above = largest / large
+		if c.limits.Peak == 0 {
+			above = c.limits.Largest
+		}
+	}
+	for _, l := range c.candidates(sizes, above) {
+		f := c.factor(l)
+		if c.count > math.MaxInt32/f {
+			continue
+		}
+		c.parts[l], c.count = c.parts[l]*f, c.count*f
+		won := math.Log(float64(f))
+		if byPeak {
+			won = max(math.Log(held/float64(max(1, c.live(c.divide(c.parts))))), won/64)
+		}
+		if score := math.Log(c.time()/before) / won; score < least {
+			best, least = l, score
+		}
+		c.parts[l], c.count = c.parts[l]/f, c.count/f
+	}
+	return best
+}
+
+// thriftiest is the label whose next cut saves most memory per slice; None if
+// there is none.
+func (c *cutter) thriftiest() int {
+	over := func() float64 {
+		sizes, cuts := c.divide(c.parts)
+		_, _, largest := c.measure(sizes, cuts)
+		return c.excess(largest, c.live(sizes, cuts))
+	}
+	sizes, cuts := c.divide(c.parts)
+	_, _, largest := c.measure(sizes, cuts)
+	above := largest - 1
+	if c.limits.Peak > 0 {
+		above = largest / large
+	}
+	before := over()
+	best, least := None, math.Inf(1)
+	for _, l := range c.candidates(sizes, above) {
+		f := c.factor(l)
+		if c.count > math.MaxInt32/f {
+			continue
+		}
+		c.parts[l] *= f
+		if score := math.Log(over()/before) / math.Log(float64(f)); score < least {
+			best, least = l, score
+		}
+		c.parts[l] /= f
+	}
+	return best
+}
+
+// takeBack undoes cuts without which the limits are met as well, those that cost
+// most time first.
+func (c *cutter) takeBack() {
+	enough := min(c.limits.Slices, c.count)
+	for {
+		best, factor, least := None, 0, math.Inf(1)
+		for l, n := range c.parts {
+			for ; n > 1; n /= smallestFactor(n) {
+				f := smallestFactor(n)
+				if c.count/f < enough {
+					continue
+				}
+				c.parts[l], c.count = c.parts[l]/f, c.count/f
+				if c.excess(c.memory(false)) <= 1 {
+					if t := c.time(); t < least {
+						best, factor, least = l, f, t
+					}
+				}
+				c.parts[l], c.count = c.parts[l]*f, c.count*f
+			}
+		}
+		if best == None {
+			return
+		}
+		c.parts[best] /= factor
+		c.count /= factor
+	}
+}
+
+// divide turns parts per label into sizes and cuts.
+func (t *tree) divide(parts []int) ([]int, []cut) {
+	sizes := slices.Clone(t.sizes)
+	var cuts []cut
+	for l, n := range parts {
+		if n > 1 {
+			sizes[l] /= n
+			cuts = append(cuts, cut{label: l, parts: n})
+		}
+	}
+	return sizes, cuts
+}
+
+// What counts as much beside the most, in candidates.
+const (
+	much  = 1. / 32 // of the work of the largest step
+	large = 8       // times smaller than the largest result
+)
+
+// candidates lists the labels worth cutting: those of results of more elements
+// than above or, for None, those of the steps that do most. Output labels come
+// first, so that of two equally good cuts the one without additions is taken.
+func (c *cutter) candidates(sizes []int, above int) []int {
+	steps := c.nodes[min(len(c.operands), len(c.nodes)-1):]
+	most := 1.0
+	for i := range steps {
+		most = max(most, c.work(&steps[i], sizes))
+	}
+	useful := newSet(len(c.labels))
+	for i := range steps {
+		nd := &steps[i]
+		elements, _ := c.elements(nd.kept, sizes)
+		switch {
+		case above != None && elements > above:
+			useful = useful.union(nd.labels)
+		case above == None && c.work(nd, sizes) >= much*most:
+			useful = useful.union(nd.spanned)
+		}
+	}
+	list := distinct(append(slices.Clone(c.output), useful.list()...))
+	return slices.DeleteFunc(list, func(l int) bool { return sizes[l] < 2 || !useful.has(l) })
+}

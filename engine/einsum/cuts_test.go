@@ -1,0 +1,235 @@
+package einsum
+
+import (
+	"bytes"
+	"errors"
+	"math"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+)
+
+// cheapestCut tries every path and every way to cut a small network, and returns
+// the fewest multiply-adds under a bound on the largest intermediate.
+func cheapestCut(t *testing.T, n *network, bound int) float64 {
+	best := math.Inf(1)
+	var cutAll func(tr *tree, parts []int, l int)
+	cutAll = func(tr *tree, parts []int, l int) {
+		if l == len(parts) {
+			sizes, cuts := tr.divide(parts)
+			if operations, _, largest := tr.measure(sizes, cuts); largest <= bound {
+				best = min(best, operations)
+			}
+			return
+		}
+		for n := 1; n <= tr.sizes[l]; n++ {
+			if tr.sizes[l]%n == 0 {
+				parts[l] = n
+				cutAll(tr, parts, l+1)
+			}
+		}
+		parts[l] = 1
+	}
+	var try func(path Path, left int)
+	try = func(path Path, left int) {
+		if left > 1 {
+			for j := range left {
+				for i := range j {
+					try(append(path[:len(path):len(path)], [2]int{i, j}), left-1)
+				}
+			}
+			return
+		}
+		tr, err := newTree(n, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		cutAll(tr, slices.Repeat([]int{1}, len(n.labels)), 0)
+	}
+	try(nil, len(n.operands))
+	return best
+}
+
+func TestFindPlanBesideTheCheapestCut(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 4))
+	sum, worst, cases := 0.0, 0.0, 0
+	for range 60 {
+		s, shapes := randomNetwork(rng, 2+rng.IntN(3), 2+rng.IntN(4))
+		n, err := newNetwork(s, shapes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		whole, err := FindPlan(s, shapes, PlanOptions{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		bound := 1 + rng.IntN(max(1, whole.cost.Largest))
+		p, err := FindPlan(s, shapes, PlanOptions{Limits: Limits{Largest: bound}})
+		if err != nil {
+			t.Fatalf("%v %v, at most %d elements: %v", s, shapes, bound, err)
+		}
+		if p.cost.Largest > bound {
+			t.Fatalf("%v %v: %d elements, the bound is %d", s, shapes, p.cost.Largest, bound)
+		}
+		ratio := p.cost.Operations / cheapestCut(t, n, bound)
+		if ratio < 1-1e-9 {
+			t.Fatalf("%v %v: %g times the fewest multiply-adds", s, shapes, ratio)
+		}
+		sum, worst, cases = sum+math.Log(ratio), max(worst, ratio), cases+1
+	}
+	mean := math.Exp(sum / float64(cases))
+	t.Logf("multiply-adds beside the fewest: %.3f, at worst %.3f", mean, worst)
+	if mean > 1.15 || worst > 3 {
+		t.Errorf("multiply-adds are %.3f times the fewest, at worst %.3f", mean, worst)
+	}
+}
+
+func TestFindPlanMeetsLimits(t *testing.T) {
+	s, shapes, err := lattice(5, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	few := PathOptions{Trials: 8, Refined: 1}
+	whole, err := FindPlan(s, shapes, PlanOptions{PathOptions: few})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if whole.Slices() != 1 {
+		t.Errorf("%d slices without limits", whole.Slices())
+	}
+	for _, limits := range []Limits{
+		{Largest: whole.cost.Largest / 8}, {Peak: whole.cost.Peak / 2}, {Slices: 16},
+		{Largest: whole.cost.Largest / 2, Peak: whole.cost.Peak / 2, Slices: 8},
+	} {
+		o := PlanOptions{Limits: limits, PathOptions: few}
+		p, err := FindPlan(s, shapes, o)
+		if err != nil {
+			t.Fatalf("%+v: %v", limits, err)
+		}
+		c := p.Cost()
+		if limits.Largest > 0 && c.Largest > limits.Largest || limits.Peak > 0 && c.Peak > limits.Peak || p.Slices() < limits.Slices {
+			t.Errorf("%+v: %d slices, largest %d, peak %d", limits, p.Slices(), c.Largest, c.Peak)
+		}
+		if got := c.Shared + c.PerSlice*float64(p.Slices()); math.Abs(got-c.Operations) > 1e-9*got {
+			t.Errorf("%+v: %g multiply-adds shared and by slice, %g in all", limits, got, c.Operations)
+		}
+		again, err := FindPlan(s, shapes, o)
+		if err != nil || !bytes.Equal(mustMarshal(t, p), mustMarshal(t, again)) {
+			t.Errorf("%+v: two plans from the same arguments (%v)", limits, err)
+		}
+	}
+}
+
+// No cut is left without which the limits are met as well.
+func TestFindCutsTakesBack(t *testing.T) {
+	s, shapes, err := lattice(4, 6)
+	if err != nil {
+		t.Fatal(err)
+	}
+	path, err := Greedy(s, shapes, GreedyOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlan(s, shapes, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, limits := range []Limits{{Largest: 4}, {Peak: p.cost.Peak / 2}} {
+		cuts, err := p.FindCuts(limits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(cuts) == 0 {
+			t.Fatalf("%+v: nothing is cut", limits)
+		}
+		for i := range cuts {
+			q, err := p.Slice(slices.Delete(slices.Clone(cuts), i, i+1)...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			c := q.Cost()
+			if (limits.Largest == 0 || c.Largest <= limits.Largest) && (limits.Peak == 0 || c.Peak <= limits.Peak) {
+				t.Errorf("%+v: %v is not needed: largest %d, peak %d", limits, cuts[i], c.Largest, c.Peak)
+			}
+		}
+	}
+}
+
+// A limit that no cuts meet says which one would do, and that one does.
+func TestLimitsThatCannotBeMet(t *testing.T) {
+	outer := mustPlan(t, "i,j->ij", Path{{0, 1}}, []int{1 << 24}, []int{1 << 24})
+	chain := mustPlan(t, "ij,jk,kl->il", Path{{0, 1}, {0, 1}}, []int{6, 6}, []int{6, 6}, []int{6, 6})
+	for _, c := range []struct {
+		p      *Plan
+		limits Limits
+		what   string
+		least  int
+	}{
+		// 2⁴⁸ elements in fewer than 2³¹ slices.
+		{outer, Limits{Largest: 1000}, "largest intermediate", 1 << 18},
+		// One intermediate, which takes a line of the arena at least.
+		{chain, Limits{Peak: 1}, "peak", lineElements},
+		{chain, Limits{Peak: 5, Largest: 1}, "peak", lineElements},
+	} {
+		_, err := c.p.FindCuts(c.limits)
+		var e *LimitError
+		if !errors.As(err, &e) || !errors.Is(err, ErrLimit) {
+			t.Fatalf("%+v: %v, want a *LimitError", c.limits, err)
+		}
+		if e.What != c.what || e.Least != c.least || e.Limit != max(c.limits.Peak, c.limits.Largest) {
+			t.Errorf("%+v: %+v, want %s of %d", c.limits, e, c.what, c.least)
+		}
+		limits := c.limits
+		if e.What == "peak" {
+			limits.Peak = e.Least
+		} else {
+			limits.Largest = e.Least
+		}
+		p, err := c.p.SliceTo(limits)
+		if err != nil {
+			t.Fatalf("%+v, which is said to be met: %v", limits, err)
+		}
+		if got := p.Cost(); limits.Largest > 0 && got.Largest > limits.Largest || limits.Peak > 0 && got.Peak > limits.Peak {
+			t.Errorf("%+v: %+v", limits, got)
+		}
+	}
+	shapes := [][]int{{1 << 24}, {1 << 24}}
+	var e *LimitError
+	if _, err := FindPlan(mustParse(t, "i,j->ij"), shapes, PlanOptions{Limits: Limits{Largest: 1000}}); !errors.As(err, &e) || e.Least != 1<<18 {
+		t.Errorf("FindPlan: %v", err)
+	}
+	if _, err := chain.FindCuts(Limits{Largest: -1}); !errors.Is(err, ErrLimit) {
+		t.Errorf("a negative limit: %v", err)
+	}
+	if _, err := new(Plan).FindCuts(Limits{}); !errors.Is(err, ErrSlice) {
+		t.Errorf("the zero plan: %v", err)
+	}
+	if _, err := new(Plan).Slice(); !errors.Is(err, ErrSlice) {
+		t.Errorf("the zero plan: %v", err)
+	}
+	// Uncut the result could not be addressed.
+	p, err := FindPlan(mustParse(t, "ia,jb,abi,j->"), [][]int{{1 << 20, 1 << 10}, {1 << 20, 1 << 11}, {1 << 10, 1 << 11, 1 << 20}, {1 << 20}},
+		PlanOptions{Limits: Limits{Largest: 1 << 20}})
+	if err != nil || p.Cost().Largest > 1<<20 {
+		t.Errorf("a network with a large path: %v", err)
+	}
+}
+
+func TestPlanPrints(t *testing.T) {
+	p := mustPlan(t, "ij,jk,kl->il", Path{{0, 1}, {0, 1}}, []int{2, 3}, []int{3, 5}, []int{5, 7})
+	p, err := p.Slice(Cut{'l', 7})
+	if err != nil {
+		t.Fatal(err)
+	}
+	text := p.Details()
+	for _, want := range []string{"7 slices of 10 multiply-adds", "step 0: ij,jk->ik  30 multiply-adds, 10 elements, shared",
+		"step 1: ", "10 multiply-adds, 2 elements", "peak 16"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("the plan's text lacks %q:\n%s", want, text)
+		}
+	}
+	if text := new(Plan).String(); text != "no plan" {
+		t.Errorf("the zero plan prints %q", text)
+	}
+}
