@@ -17,8 +17,8 @@ type BufferStats struct {
 
 // Buffers returns the counters of the engine's buffers.
 //
-// Released memory is kept by size class (four per power of two) up to
-// Options.KeepBytes; what does not fit is left to the garbage collector. Those
+// Released memory is kept by size class (four per power of two, of 64 KiB and more
+// thirty-two, so that at most 3 % is given away) up to Options.KeepBytes; what does not fit is left to the garbage collector. Those
 // of 4 MiB and more lie in large pages where Linux grants them (madvise). The
 // engine owns it; Close drops it.
 func (e *Engine) Buffers() BufferStats {
@@ -40,12 +40,15 @@ const (
 	addressing = 1 << 47 // bytes that a process can address
 )
 
-// classSize rounds up to four sizes per power of two.
+// classSize rounds up to four sizes per power of two, or thirty-two.
 func classSize(n int) int {
 	if n <= smallest {
 		return smallest
 	}
 	step := 1 << (bits.Len(uint(n-1)) - 3)
+	if n >= 64<<10 {
+		step >>= 3
+	}
 	return (n + step - 1) &^ (step - 1)
 }
 

@@ -1,11 +1,8 @@
 package einsum
 
 import (
-	"encoding/json"
 	"math"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"reflect"
 	"testing"
 )
@@ -118,27 +115,8 @@ func TestImproveNeverMakesWorse(t *testing.T) {
 
 // The planner keeps up with the paths that others stored for public problems.
 func TestFindPathBesideStoredPaths(t *testing.T) {
-	files, _ := filepath.Glob("../../../shared/einsum/*_*.json") // the pattern is well formed
-	if len(files) == 0 {
-		t.Skip("no einsum problems beside the module")
-	}
-	for _, name := range files {
-		data, err := os.ReadFile(name)
-		if err != nil {
-			t.Fatal(err)
-		}
-		var f struct {
-			Format string
-			Shapes [][]int
-			Paths  map[string]struct{ Path Path }
-		}
-		if err := json.Unmarshal(data, &f); err != nil {
-			t.Fatal(err)
-		}
-		s, err := Parse(f.Format)
-		if err != nil {
-			t.Fatal(err)
-		}
+	for name, f := range fileProblems(t) {
+		s := mustParse(t, f.Format)
 		best := math.Inf(1)
 		for _, p := range f.Paths {
 			best = min(best, operations(t, s, f.Shapes, p.Path))
@@ -148,9 +126,9 @@ func TestFindPathBesideStoredPaths(t *testing.T) {
 			t.Fatal(err)
 		}
 		ratio := operations(t, s, f.Shapes, path) / best
-		t.Logf("%s: %.4f of the operations of the better stored path", filepath.Base(name), ratio)
+		t.Logf("%s: %.4f of the operations of the better stored path", name, ratio)
 		if ratio > 1.1 {
-			t.Errorf("%s: %.3f times the operations of the better stored path", filepath.Base(name), ratio)
+			t.Errorf("%s: %.3f times the operations of the better stored path", name, ratio)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"math/cmplx"
@@ -9,6 +10,7 @@ import (
 	"testing"
 
 	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/blas"
 	"github.com/hataori/hataori-go/engine/cpu"
 	"github.com/hataori/hataori-go/engine/ref"
 )
@@ -80,7 +82,11 @@ func randomCase(rng *rand.Rand) (Subscripts, [][]int) {
 		}
 	}
 	rng.Shuffle(len(known), func(i, j int) { known[i], known[j] = known[j], known[i] })
-	s, err := NewSubscripts(inputs, known[:rng.IntN(len(known)+1)])
+	output := slices.Clone(known[:rng.IntN(len(known)+1)])
+	if len(output) > 0 && rng.IntN(5) == 0 { // the diagonal of two axes
+		output = slices.Insert(output, rng.IntN(len(output)+1), output[rng.IntN(len(output))])
+	}
+	s, err := NewSubscripts(inputs, output)
 	if err != nil {
 		panic(err)
 	}
@@ -219,21 +225,50 @@ func contract[T float32 | float64 | complex64 | complex128](t *testing.T, e engi
 
 func testRandom[T float32 | float64 | complex64 | complex128](t *testing.T, tolerance float64) {
 	t.Run("ref", func(t *testing.T) { testRandomOn[T](t, ref.New(), tolerance) })
-	t.Run("cpu", func(t *testing.T) {
-		e, err := cpu.Serial(cpu.Options{})
-		if err != nil {
-			t.Fatal(err)
+	for name, open := range engines(t) {
+		t.Run(name, func(t *testing.T) { testRandomOn[T](t, open(t), tolerance) })
+	}
+}
+
+// engines opens CPU engines of both providers, as far as they are there, and of
+// widths 1 and 2.
+func engines(t *testing.T) map[string]func(t *testing.T) *cpu.Engine {
+	t.Helper()
+	providers := map[string]engine.Provider{"native": nil}
+	p, err := blas.Open(blas.Options{})
+	if missing := (*blas.NotFoundError)(nil); err == nil {
+		providers["blas"] = p
+	} else if !errors.As(err, &missing) {
+		t.Fatal(err)
+	}
+	all := map[string]func(t *testing.T) *cpu.Engine{}
+	for name, provider := range providers {
+		for width := 1; width <= 2; width++ {
+			all[fmt.Sprint(name, width)] = func(t *testing.T) *cpu.Engine {
+				t.Helper()
+				pool, err := cpu.NewPool(cpu.PoolOptions{Workers: width})
+				if err != nil {
+					t.Fatal(err)
+				}
+				e, err := cpu.New(pool, cpu.Options{Provider: provider})
+				if err != nil {
+					t.Fatal(err)
+				}
+				t.Cleanup(func() {
+					if err := e.Close(); err != nil {
+						t.Error(err)
+					}
+				})
+				return e
+			}
 		}
-		testRandomOn[T](t, e, tolerance)
-		if err := e.Close(); err != nil {
-			t.Error(err)
-		}
-	})
+	}
+	return all
 }
 
 func testRandomOn[T float32 | float64 | complex64 | complex128](t *testing.T, e engine.Execution, tolerance float64) {
 	rng := rand.New(rand.NewPCG(7, 11))
-	for n := range 400 {
+	for n := range 200 {
 		s, shapes := randomCase(rng)
 		values := make([][]complex128, len(shapes))
 		operands := make([]*engine.Tensor, len(shapes))
