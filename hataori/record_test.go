@@ -143,6 +143,42 @@ func TestTraceOfEndings(t *testing.T) {
 
 const defaultSpansForTest = 4096
 
+// In groups each rank records its own coordinator, a relay too, which has more
+// messages than those that it grants to.
+func TestTraceOfGroups(t *testing.T) {
+	const ranks, root, n = 6, 2, 300
+	var rec trace.Recording
+	onRanks(t, ranks, mpitest.Options{}, func(w *World) error {
+		o := Options{Root: root, Group: 2, Batch: 1, Trace: &trace.Recording{}}
+		if w.Rank() == root {
+			o.Trace = &rec
+		}
+		_, err := PmapLanes(context.Background(), w, lanes.New(1), o, count(w, root, n), func(_ context.Context, _ lanes.Lane, x int) (int, error) {
+			time.Sleep(100 * time.Microsecond) // everybody gets some
+			return x, nil
+		})
+		return err
+	})
+	call := rec.Calls[0]
+	items := int64(0)
+	for _, r := range call.Ranks {
+		for _, s := range r.Lanes[0].Spans {
+			items += s.Items
+		}
+		if r.Coordinator <= 0 || r.Coordinator > call.Elapsed || r.Messages == 0 || r.Sent == 0 || r.Received == 0 {
+			t.Errorf("rank %d: its coordinator worked for %v of %v, %d messages, %d bytes sent, %d received", r.Rank, r.Coordinator, call.Elapsed, r.Messages, r.Sent, r.Received)
+		}
+	}
+	for _, pair := range [][2]int{{0, 1}, {3, 4}} { // see TestMessagesKeepToTheTree
+		if relay, other := call.Ranks[pair[0]], call.Ranks[pair[1]]; relay.Messages <= other.Messages {
+			t.Errorf("the relay, rank %d, had %d messages, rank %d had %d", pair[0], relay.Messages, pair[1], other.Messages)
+		}
+	}
+	if items != n || len(call.Ranks) != ranks {
+		t.Errorf("%d items on %d ranks", items, len(call.Ranks))
+	}
+}
+
 // Ranks that disagree about recording are told so.
 func TestTraceOnSomeRanks(t *testing.T) {
 	onRanks(t, 2, mpitest.Options{}, func(w *World) error {

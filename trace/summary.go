@@ -15,6 +15,7 @@ const (
 	LimitBinding  Limit = "binding"   // lanes shared processors
 	LimitSlowRank Limit = "slow rank" // items took longer on one rank
 	LimitRoot     Limit = "root"      // the root's coordinator was busy while lanes waited
+	LimitRelay    Limit = "relay"     // the coordinator of another rank was, which grants to a group
 	LimitMessages Limit = "messages"  // lanes waited for items that were on their way
 	LimitSource   Limit = "source"    // of a stream: it gave items too slowly
 	LimitSink     Limit = "sink"      // of a stream: it took results too slowly
@@ -161,26 +162,29 @@ func (s *Summary) judge() {
 		weigh(LimitTail, s.After)
 	}
 	waiting := LimitMessages
+	rank, load := c.busiestCoordinator()
 	switch {
 	case c.Kind == "PmapStream" && c.Stalled > c.Elapsed/4:
 		waiting = LimitSink
-	case c.rootLoad() > 0.5:
+	case load > 0.5 && rank == c.Root:
 		waiting = LimitRoot
+	case load > 0.5:
+		waiting = LimitRelay
 	case c.Kind == "PmapStream":
 		waiting = LimitSource
 	}
 	weigh(waiting, s.Before+s.Between)
 }
 
-// rootLoad is the share of the time in which the root's coordinator had
-// something to do.
-func (c *Call) rootLoad() float64 {
+// busiestCoordinator is the rank whose coordinator had something to do for the
+// largest share of the time, and the share.
+func (c *Call) busiestCoordinator() (rank int, load float64) {
 	for _, r := range c.Ranks {
-		if r.Rank == c.Root && c.Elapsed > 0 {
-			return float64(r.Coordinator) / float64(c.Elapsed)
+		if l := float64(r.Coordinator) / float64(max(c.Elapsed, 1)); l > load {
+			rank, load = r.Rank, l
 		}
 	}
-	return 0
+	return rank, load
 }
 
 // slowLoss is what would be saved if the items of the slow rank took as long as

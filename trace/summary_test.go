@@ -51,6 +51,8 @@ func TestSummary(t *testing.T) {
 	waiting[0].CPUs, waiting[0].CPU = cpus(1), 10*ms
 	busyRoot := two(lane(0, times(10, 10, 90)...), lane(10, times(10, 10, 90)...))
 	busyRoot[0].Coordinator = 600 * ms
+	busyRelay := two(lane(0, times(10, 10, 90)...), lane(10, times(10, 10, 90)...))
+	busyRelay[0].Coordinator, busyRelay[1].Coordinator = 600*ms, 700*ms
 	failing := two(lane(0, times(10, 0, 100)...), lane(10, times(10, 0, 100)...))
 	failing[1].Lanes[0].Spans[3].Failed, failing[1].Lanes[0].Spans[3].FailedIndex = 1, 13
 	failing[1].Lanes[0].Spans[5].Failed, failing[1].Lanes[0].Spans[5].FailedIndex = 1, 15
@@ -72,6 +74,7 @@ func TestSummary(t *testing.T) {
 		{"messages", Call{Elapsed: time.Second, Ranks: two(lane(0, times(10, 10, 90)...), lane(10, times(10, 30, 70)...))},
 			LimitMessages, 0.2, []string{"limited by: messages", "18 % between"}},
 		{"root", Call{Elapsed: time.Second, Ranks: busyRoot}, LimitRoot, 0.1, []string{"the root: its coordinator was busy for 60 %"}},
+		{"relay", Call{Elapsed: time.Second, Ranks: busyRelay}, LimitRelay, 0.1, []string{"limited by: rank 1: its coordinator was busy for 70 %", "Options.Group"}},
 		{"sink", Call{Kind: "PmapStream", Stalls: 7, Stalled: 500 * ms, Elapsed: time.Second, Ranks: two(lane(0, times(10, 30, 70)...), lane(10, times(10, 30, 70)...))},
 			LimitSink, 0.3, []string{"waited for it 7 times, 500ms in all"}},
 		{"source", Call{Kind: "PmapStream", Elapsed: time.Second, Ranks: two(lane(0, times(10, 30, 70)...), lane(10, times(10, 30, 70)...))},

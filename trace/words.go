@@ -64,8 +64,13 @@ func (s *Summary) Verdict() string {
 		return fmt.Sprintf("a slow rank: items take %.1f times as long on rank %d (%s), %s. Look there for other jobs, for a lower clock, for the binding and for the libraries in use (hataori doctor)",
 			float64(s.Slow.Item)/float64(max(s.Slow.Others, 1)), s.Slow.Rank, s.Slow.Host, cost)
 	case LimitRoot:
+		_, load := s.Call.busiestCoordinator()
 		return fmt.Sprintf("the root: its coordinator was busy for %s of the time while lanes waited, %s. Put more work into an item, send less with each, or let the root only coordinate (nil executor there)",
-			percent(s.Call.rootLoad()), cost)
+			percent(load), cost)
+	case LimitRelay:
+		rank, load := s.Call.busiestCoordinator()
+		return fmt.Sprintf("rank %d: its coordinator was busy for %s of the time while lanes waited, %s. Put more work into an item, send less with each, or make groups smaller (Options.Group)",
+			rank, percent(load), cost)
 	case LimitMessages:
 		return fmt.Sprintf("messages: lanes waited for items on their way, %s. Put more work into an item, or use fewer ranks with more lanes each", cost)
 	case LimitSource:
