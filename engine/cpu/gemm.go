@@ -76,6 +76,7 @@ type gemmStep struct {
 	panel    int // rows or columns of a panel
 	byRows   bool
 	cut      int
+	small    *native.GemmPlan // of g, where the engine's own kernels compute it so
 }
 
 func newGemmStep(b *binder, c *contraction, ops [operands]operand, g engine.Gemm, p gemmProvider) *gemmStep {
@@ -101,7 +102,15 @@ func newGemmStep(b *binder, c *contraction, ops [operands]operand, g engine.Gemm
 	s.g.Batch, s.g.C.Batch, s.g.A.Batch, s.g.B.Batch = run.n, run.s[opC], run.s[opA], run.s[opB]
 	s.units = run.n * product(s.outer)
 	s.split(b)
+	if n, ok := p.p.(*native.Provider); ok && s.panels == 1 {
+		s.small = n.Level().NewGemm(&s.g)
+	}
 	return s
+}
+
+// solo says whether the step is one call of its plan on inputs 0 and 1.
+func (s *gemmStep) solo() bool {
+	return s.small != nil && s.cut == 1 && s.units == s.g.Batch && s.slots == [operands]int{opC: 2, opA: 0, opB: 1}
 }
 
 // split decides how the products are shared out.
@@ -158,6 +167,12 @@ func (s *gemmStep) run(r *run, w, part int) {
 		for lo < hi {
 			first := lo % s.g.Batch
 			n := min(hi-lo, s.g.Batch-first)
+			if s.small != nil {
+				at := s.at(r, lo)
+				s.small.Run(&me.space, at[opC], at[opA], at[opB], n)
+				lo += n
+				continue
+			}
 			s.unit(r, g, lo)
 			g.Batch = n
 			p.Gemm(g)
@@ -177,6 +192,13 @@ func (s *gemmStep) run(r *run, w, part int) {
 // unit sets g to the products from the given member of the batch on.
 func (s *gemmStep) unit(r *run, g *engine.Gemm, unit int) {
 	*g = s.g
+	at := s.at(r, unit)
+	g.C.P, g.A.P, g.B.P = at[opC], at[opA], at[opB]
+}
+
+// at is where the operands of a member of the batch lie; nil where they have no
+// elements.
+func (s *gemmStep) at(r *run, unit int) (p [operands]unsafe.Pointer) {
 	run, rest := unit%s.g.Batch, unit/s.g.Batch
 	at := [operands]int{opC: run * s.g.C.Batch, opA: run * s.g.A.Batch, opB: run * s.g.B.Batch}
 	for i := len(s.outer) - 1; i >= 0; i-- {
@@ -187,11 +209,12 @@ func (s *gemmStep) unit(r *run, g *engine.Gemm, unit int) {
 			at[o] += x * d.s[o]
 		}
 	}
-	g.C.P = unsafe.Add(r.base[s.slots[opC]], at[opC]*s.size)
+	p[opC] = unsafe.Add(r.base[s.slots[opC]], at[opC]*s.size)
 	if s.g.K > 0 {
-		g.A.P = unsafe.Add(r.base[s.slots[opA]], at[opA]*s.size)
-		g.B.P = unsafe.Add(r.base[s.slots[opB]], at[opB]*s.size)
+		p[opA] = unsafe.Add(r.base[s.slots[opA]], at[opA]*s.size)
+		p[opB] = unsafe.Add(r.base[s.slots[opB]], at[opB]*s.size)
 	}
+	return p
 }
 
 // cutPanel reduces g to the panel that begins at row or column first.

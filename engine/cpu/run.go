@@ -21,14 +21,20 @@ type kernel struct {
 	host    engine.HostKernel
 
 	// solo is all that the kernel does, where that is one row of an elementwise
-	// plan over the inputs in their order: most small operations.
-	solo *native.MapPlan
+	// plan over the inputs in their order; dot where it is one small product, or
+	// members of a batch in one call: most small operations.
+	solo    *native.MapPlan
+	dot     *native.GemmPlan
+	members int
 }
 
-// simplify finds solo.
+// simplify finds solo or dot.
 func (k *kernel) simplify() {
 	if len(k.steps) != 1 || k.NumOut() != 1 {
 		return
+	}
+	if s, ok := k.steps[0].(*gemmStep); ok && s.solo() {
+		k.dot, k.members = s.small, s.units
 	}
 	s, ok := k.steps[0].(*mapStep)
 	if !ok || !s.plan.SingleRow() || s.n != 1+k.NumIn() || s.at[0] != k.NumIn() {
@@ -68,6 +74,10 @@ func (r *run) kernel(k *kernel, out, in []*engine.Tensor) error {
 			x[i] = t.HostPointer()
 		}
 		k.solo.RunRow(out[0].HostPointer(), x[0], x[1], x[2])
+		return nil
+	}
+	if k.dot != nil {
+		k.dot.Run(&r.e.workers[0].space, out[0].HostPointer(), in[0].HostPointer(), in[1].HostPointer(), k.members)
 		return nil
 	}
 	scratch := r.e.scratchFor(k.scratch)

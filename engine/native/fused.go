@@ -1,49 +1,126 @@
 package native
 
-import "unsafe"
+import (
+	"unsafe"
 
-// Small products of a batch are fused: a kernel computes the same tile of many
-// members in one call, from operands where they lie.
-const (
-	fusedWork  = 32 * 32 * 32 // multiply-adds of a product that still gains
-	fusedBytes = 24 << 10     // of operands that one call walks through
+	"github.com/hataori/hataori-go/engine"
 )
 
-// fuses says whether a batch of products like g can be fused. Bits are those of
-// single products: the kernels are the same.
-func (g *product[T]) fuses() bool {
-	return g.set.masked && g.alpha == 1 && (g.beta == 0 || g.beta == 1) && g.k > 0 && g.k <= g.kc &&
-		g.m*g.n*g.k <= fusedWork && g.directA && g.directB && g.c.cs == 1
+// smallWork is the multiply-adds of a product that gains by being planned: that
+// is computed from operands where they lie, by calls that are known beforehand.
+const smallWork = 32 * 32 * 32
+
+// GemmPlan is a small product, or a batch of them, as the calls of micro-kernels
+// that compute it. It is immutable and has the bits of [Gemm].
+type GemmPlan struct {
+	calls    []smallCall
+	turned   bool // it computes Cᵀ = Bᵀ·Aᵀ
+	together bool // a call computes its tiles of all members
+	step     [3]int
 }
 
-// fused computes the products of a batch.
-func (g *product[T]) fused(batch int) {
+// smallCall is one call: tiles one below the other, of members of the batch.
+type smallCall struct {
+	kernel  func(*tile)
+	shape   tileShape
+	a, b, c int // bytes from the operands to the first tile
+}
+
+// NewGemm returns the plan of g, or nil where g is not small or its operands
+// cannot be read as they lie. It looks at no pointer.
+func (l Level) NewGemm(g *engine.Gemm) *GemmPlan {
+	p := new(GemmPlan)
+	ok := false
+	switch level := Best(l); g.DType {
+	case engine.Float32:
+		ok = planOf[float32](level, g, p)
+	case engine.Float64:
+		ok = planOf[float64](level, g, p)
+	case engine.Complex64:
+		ok = planOf[complex64](level, g, p)
+	case engine.Complex128:
+		ok = planOf[complex128](level, g, p)
+	}
+	if !ok {
+		return nil
+	}
+	return p
+}
+
+func planOf[T Number](l Level, g *engine.Gemm, p *GemmPlan) bool {
+	w := productOf[T](l, nil, g)
+	w.plan()
+	return w.small(p)
+}
+
+// Run computes n members of the batch from the ones at c, a and b on. The
+// operands are those of the plan.
+func (p *GemmPlan) Run(ws *Workspace, c, a, b unsafe.Pointer, n int) {
+	if p.turned {
+		a, b = b, a
+	}
+	t := &ws.small
+	if p.together && n > 0 { // to a kernel, 0 is 1
+		p.members(t, c, a, b, n)
+	} else {
+		for i := range n {
+			p.members(t, unsafe.Add(c, i*p.step[2]), unsafe.Add(a, i*p.step[0]), unsafe.Add(b, i*p.step[1]), 1)
+		}
+	}
+	t.a, t.b, t.c = nil, nil, nil
+}
+
+func (p *GemmPlan) members(t *tile, c, a, b unsafe.Pointer, n int) {
+	for i := range p.calls {
+		call := &p.calls[i]
+		t.tileShape = call.shape
+		t.left = n
+		t.a, t.b, t.c = unsafe.Add(a, call.a), unsafe.Add(b, call.b), unsafe.Add(c, call.c)
+		call.kernel(t)
+	}
+}
+
+// small sets p to the calls for a product that has been planned, and says
+// whether it could. Members of a batch are computed one after the other, so that
+// operands come from memory once and in the order in which they lie there.
+func (g *product[T]) small(p *GemmPlan) bool {
+	if !g.set.masked || g.alpha != 1 || g.beta != 0 && g.beta != 1 || g.m*g.n == 0 || g.k == 0 || g.k > g.kc ||
+		g.m*g.n*g.k > smallWork || !g.directA || !g.directB || g.c.cs != 1 {
+		return false
+	}
 	size, set := sizeOf[T](), g.set
-	mr, nr := set.mr(), set.nr()
-	t := &g.ws.full
-	t.one, t.one32 = 1, 1
-	t.k, t.ars, t.acs, t.brs, t.crs = g.k, g.a.rs*size, g.a.cs*size, g.b.rs*size, g.c.rs*size
-	t.add = 0
+	nr := set.nr()
+	p.turned, p.step = g.turned, [3]int{g.a.batch * size, g.b.batch * size, g.c.batch * size}
+	p.calls = p.calls[:0]
+	t := tileShape{one: 1, one32: 1, k: g.k, ars: g.a.rs * size, acs: g.a.cs * size, brs: g.b.rs * size, crs: g.c.rs * size}
 	if g.beta != 0 {
 		t.add = 1
 	}
-	t.step = [3]int{g.a.batch * size, g.b.batch * size, g.c.batch * size}
-	member := size * (g.m*g.k + g.k*g.n + g.m*g.n)
-	for first := 0; first < batch; {
-		n := min(max(fusedBytes/member, 1), batch-first)
-		for j := 0; j < g.n; j += nr {
-			cols := min(nr, g.n-j)
-			set.setMask(t, cols)
-			for i := 0; i < g.m; i += mr {
-				t.rows = min(mr, g.m-i)
-				t.a = unsafe.Add(g.a.p, (first*g.a.batch+i*g.a.rs)*size)
-				t.b = unsafe.Add(g.b.p, (first*g.b.batch+j)*size)
-				t.c = unsafe.Add(g.c.p, (first*g.c.batch+i*g.c.rs+j)*size)
-				t.left, t.at = n, [3]int{}
-				set.pick(t.rows, set.width(cols))(t)
-			}
+	rows, tiles, down := g.rowTiles(set.mr())
+	t.tiles, t.below, t.down = tiles, tiles, [3]int{down * t.ars, 0, down * t.crs}
+	t.step = [3]int{p.step[0] - (tiles-1)*t.down[0], p.step[1], p.step[2] - (tiles-1)*t.down[2]}
+	for j := 0; j < g.n; j += nr {
+		cols := min(nr, g.n-j)
+		set.setMask(&t, cols)
+		for i := 0; i < g.m; i += rows + (tiles-1)*down {
+			t.rows = min(rows, g.m-i)
+			p.calls = append(p.calls, smallCall{set.pick(t.rows, set.width(cols)), t, i * t.ars, j * size, i*t.crs + j*size})
 		}
-		first += n
 	}
-	t.left, t.at, t.a, t.b, t.c = 0, [3]int{}, nil, nil, nil
+	p.together = len(p.calls) == 1
+	return true
+}
+
+// rowTiles divides the rows of C into tiles of a height, each so many rows down
+// from the one before. Tiles may overlap where C is set, not added to. Where no
+// equal steps do, it is one tile at a time.
+func (g *product[T]) rowTiles(mr int) (rows, tiles, down int) {
+	tiles = (g.m + mr - 1) / mr
+	if rows = g.m / tiles; rows*tiles == g.m {
+		return rows, tiles, rows
+	}
+	if g.beta == 0 && (g.m-mr)%(tiles-1) == 0 {
+		return mr, tiles, (g.m - mr) / (tiles - 1)
+	}
+	return mr, 1, mr
 }

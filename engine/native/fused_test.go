@@ -9,8 +9,8 @@ import (
 	"github.com/hataori/hataori-go/engine"
 )
 
-// A batch of small products has the bits of single products, whose values
-// other tests hold, at every level, for shared operands and padded rows too.
+// A batch of small products has the bits of single ones by Gemm, whose values
+// other tests hold, at every level, for any strides and for shared operands.
 func TestBatchesHaveTheBitsOfSingleProducts(t *testing.T) {
 	for _, level := range []Level{Portable, AVX2, AVX512} {
 		batches[float32](t, level, engine.Float32)
@@ -22,41 +22,67 @@ func TestBatchesHaveTheBitsOfSingleProducts(t *testing.T) {
 
 func batches[T Number](t *testing.T, level Level, d engine.DType) {
 	rng := rand.New(rand.NewPCG(1, uint64(d)))
-	p := New(Options{Limit: level})
-	random := func(n int) []T {
-		x := make([]T, n)
+	var ws Workspace
+	// random is a batch of rows×cols matrices in either order, with gaps.
+	random := func(rows, cols, batch int) ([]T, engine.Matrix) {
+		m := engine.Matrix{Row: cols + rng.IntN(3), Col: 1}
+		m.Batch = rows*m.Row + rng.IntN(3)
+		if rng.IntN(3) == 0 {
+			m.Row, m.Col = 1, rows+rng.IntN(3)
+			m.Batch = cols*m.Col + rng.IntN(3)
+		}
+		x := make([]T, m.Batch*batch)
 		for i := range x {
 			x[i] = randomNumber[T](rng)
 		}
-		return x
+		m.P = unsafe.Pointer(&x[0])
+		return x, m
 	}
-	for range 60 {
-		m, n, k, batch := 1+rng.IntN(18), 1+rng.IntN(40), 1+rng.IntN(18), 1+rng.IntN(90)
-		lda, ldb, ldc := k+rng.IntN(3), n+rng.IntN(3), n+rng.IntN(3)
-		sa, sb, sc := m*lda, k*ldb, m*ldc
+	planned := 0
+	for range 120 {
+		m, n, k, batch := 1+rng.IntN(40), 1+rng.IntN(60), 1+rng.IntN(18), 1+rng.IntN(20)
+		if rng.IntN(3) > 0 {
+			m, n = 1+m%18, 1+n%26
+		}
+		a, ma := random(m, k, batch)
+		b, mb := random(k, n, batch)
+		c, mc := random(m, n, batch)
 		if rng.IntN(4) == 0 {
-			sa = 0 // one A for all
+			ma.Batch = 0 // one A for all
 		}
 		if rng.IntN(4) == 0 {
-			sb = 0
+			mb.Batch = 0
 		}
-		a, b, c := random(m*lda*batch), random(k*ldb*batch), random(m*ldc*batch)
+		beta := complex(float64(rng.IntN(2)), 0)
 		want := append([]T{}, c...)
-		g := engine.Gemm{DType: d, M: m, N: n, K: k, Batch: batch, Alpha: 1, Beta: complex(float64(rng.IntN(2)), 0),
-			A: engine.Matrix{P: unsafe.Pointer(&a[0]), Row: lda, Col: 1, Batch: sa},
-			B: engine.Matrix{P: unsafe.Pointer(&b[0]), Row: ldb, Col: 1, Batch: sb},
-			C: engine.Matrix{P: unsafe.Pointer(&c[0]), Row: ldc, Col: 1, Batch: sc}}
-		products := p.Open()
-		products.Gemm(&g)
-		one := g
-		one.Batch = 1
+		g := engine.Gemm{DType: d, M: m, N: n, K: k, Batch: batch, Alpha: 1, Beta: beta, A: ma, B: mb, C: mc}
 		for i := range batch {
-			one.A.P, one.B.P, one.C.P = unsafe.Pointer(&a[i*sa]), unsafe.Pointer(&b[i*sb]), unsafe.Pointer(&want[i*sc])
-			products.Gemm(&one)
+			at := func(x []T, m engine.Matrix) Mat[T] {
+				return Mat[T]{Data: x, Offset: i * m.Batch, RowStride: m.Row, ColStride: m.Col}
+			}
+			if err := Gemm(level, &ws, m, n, k, 1, at(a, ma), at(b, mb), number[T](beta), at(want, mc)); err != nil {
+				t.Fatal(err)
+			}
 		}
+		if p := level.NewGemm(&g); p != nil { // in two parts
+			planned++
+			size, half := d.Size(), batch/2
+			part := func(m engine.Matrix) unsafe.Pointer { return unsafe.Add(m.P, half*m.Batch*size) }
+			again := append([]T{}, c...)
+			p.Run(&ws, mc.P, ma.P, mb.P, half)
+			p.Run(&ws, part(mc), part(ma), part(mb), batch-half)
+			if !reflect.DeepEqual(c, want) {
+				t.Fatalf("%v, %v: a plan of %d products of %d×%d×%d, beta %v, differs from single ones", level, d, batch, m, k, n, g.Beta)
+			}
+			copy(c, again)
+		}
+		New(Options{Limit: level}).Open().Gemm(&g)
 		if !reflect.DeepEqual(c, want) {
 			t.Fatalf("%v, %v: %d products of %d×%d×%d, beta %v, differ from single ones", level, d, batch, m, k, n, g.Beta)
 		}
+	}
+	if masked := Best(level) == AVX512; masked != (planned > 40) {
+		t.Errorf("%v, %v: %d products were planned", level, d, planned)
 	}
 }
 

@@ -129,6 +129,7 @@ type product[T Number] struct {
 
 	mc, kc, nc       int // blocks: C and A by rows, A and B along k, B and C by columns
 	directA, directB bool
+	turned           bool // it is the transpose of the caller's
 }
 
 func sizeOf[T Number]() int {
@@ -158,7 +159,7 @@ func (g *product[T]) plan() {
 		g.a.cs, g.b.rs = 1, 1
 	}
 	if g.c.cs != 1 && g.c.rs == 1 {
-		g.m, g.n = g.n, g.m
+		g.turned, g.m, g.n = true, g.n, g.m
 		g.a, g.b, g.c = g.b.t(), g.a.t(), g.c.t()
 	}
 	size, mr, nr := sizeOf[T](), g.set.mr(), g.set.nr()
@@ -281,8 +282,8 @@ func (g *product[T]) strips(a, b panels, i0, mb, j0, nb int) {
 	full.crs, edge.crs = g.c.rs*size, g.c.rs*size
 	direct := g.c.cs == 1
 	if set.masked {
-		set.setMask(full, nr)
-		set.setMask(edge, rest)
+		set.setMask(&full.tileShape, nr)
+		set.setMask(&edge.tileShape, rest)
 	}
 	// The collector looks at tiles: no pointer in them may leave its operand.
 	if rest > 0 {

@@ -280,12 +280,13 @@ func TestGemmAllocatesNothing(t *testing.T) {
 func TestTileLayout(t *testing.T) {
 	var x tile
 	for name, o := range map[string][2]uintptr{
-		"k": {unsafe.Offsetof(x.k), 0}, "a": {unsafe.Offsetof(x.a), 8}, "ars": {unsafe.Offsetof(x.ars), 16},
-		"acs": {unsafe.Offsetof(x.acs), 24}, "b": {unsafe.Offsetof(x.b), 32}, "brs": {unsafe.Offsetof(x.brs), 40},
-		"c": {unsafe.Offsetof(x.c), 48}, "crs": {unsafe.Offsetof(x.crs), 56}, "rows": {unsafe.Offsetof(x.rows), 64},
+		"a": {unsafe.Offsetof(x.a), 0}, "b": {unsafe.Offsetof(x.b), 8}, "c": {unsafe.Offsetof(x.c), 16},
+		"k": {unsafe.Offsetof(x.k), 24}, "ars": {unsafe.Offsetof(x.ars), 32}, "acs": {unsafe.Offsetof(x.acs), 40},
+		"brs": {unsafe.Offsetof(x.brs), 48}, "crs": {unsafe.Offsetof(x.crs), 56}, "rows": {unsafe.Offsetof(x.rows), 64},
 		"mask": {unsafe.Offsetof(x.mask), 72}, "add": {unsafe.Offsetof(x.add), 80}, "one": {unsafe.Offsetof(x.one), 88},
 		"one32": {unsafe.Offsetof(x.one32), 96}, "left": {unsafe.Offsetof(x.left), 104}, "at": {unsafe.Offsetof(x.at), 112},
-		"step": {unsafe.Offsetof(x.step), 136},
+		"step": {unsafe.Offsetof(x.step), 136}, "below": {unsafe.Offsetof(x.below), 160}, "tiles": {unsafe.Offsetof(x.tiles), 168},
+		"down": {unsafe.Offsetof(x.down), 176},
 	} {
 		if unsafe.Sizeof(uintptr(0)) == 8 && o[0] != o[1] {
 			t.Errorf("%s lies at %d, the assembly expects %d", name, o[0], o[1])

@@ -7,27 +7,35 @@ type Number interface {
 	float32 | float64 | complex64 | complex128
 }
 
-// tile is what a micro-kernel is told. Strides are in bytes. The field offsets
-// are known to internal/gen.
+// tile is what a micro-kernel is told. The field offsets are known to
+// internal/gen.
 type tile struct {
-	k        int            // products per element, ≥ 1
-	a        unsafe.Pointer // A[0][0]
-	ars, acs int            // strides of A along rows and along k
-	b        unsafe.Pointer // B[0][0]; a row of B is contiguous
-	brs      int            // stride of B along k
-	c        unsafe.Pointer // C[0][0]; a row of C is contiguous
-	crs      int            // stride of C along rows
-	rows     int            // rows of C, 1 … kernelRow.rows
-	mask     [4]uint16      // per vector, which real components exist; for masked kernels
-	add      int            // 0: set C, 1: add to C
-	one      float64        // 1
-	one32    float32        // 1
+	a, b, c unsafe.Pointer // A[0][0], B[0][0], C[0][0]
+	tileShape
+}
+
+// tileShape is all but the place of a tile. Strides are in bytes. Rows of B and
+// of C are contiguous.
+type tileShape struct {
+	k        int       // products per element, ≥ 1
+	ars, acs int       // strides of A along rows and along k
+	brs      int       // stride of B along k
+	crs      int       // stride of C along rows
+	rows     int       // rows of C, 1 … kernelRow.rows
+	mask     [4]uint16 // per vector, which real components exist; for masked kernels
+	add      int       // 0: set C, 1: add to C
+	one      float64   // 1
+	one32    float32   // 1
 	_        uint32
 
-	// A batch: as many tiles as left says (0 stands for 1), each at a step from
-	// the one before. The kernel changes left and at; at is 0 before a call.
-	left     int
-	at, step [3]int // of a, b and c, in bytes
+	// A batch: as many members as left says (0 stands for 1), each at a step from
+	// the last tile of the one before. A member is as many tiles as tiles says (0
+	// stands for 1), each down from the one before. The kernel changes left, at
+	// and below; before a call at is 0 and below is tiles.
+	left         int
+	at, step     [3]int // of a, b and c, in bytes
+	below, tiles int
+	down         [3]int // of a, 0 and c, in bytes
 }
 
 // kernelRow holds the micro-kernels for up to rows rows, by vectors of width.
@@ -68,7 +76,7 @@ func (s *kernelSet) pick(rows, width int) func(*tile) {
 }
 
 // setMask describes a tile of cols columns to a masked kernel.
-func (s *kernelSet) setMask(t *tile, cols int) {
+func (s *kernelSet) setMask(t *tileShape, cols int) {
 	n := cols * (s.reals / s.lanes)
 	for j := range s.nv {
 		t.mask[j] = uint16(1<<min(max(n, 0), s.reals) - 1)

@@ -8,7 +8,7 @@
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmF32AVX2R4V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -26,13 +26,13 @@ TEXT ·gemmF32AVX2R4V3(SB), NOSPLIT, $0-8
 	CMOVQGT R8, R12
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -46,8 +46,8 @@ tile:
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -61,10 +61,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
@@ -89,7 +90,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -195,7 +196,7 @@ end:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmF32AVX2R2V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -203,13 +204,13 @@ TEXT ·gemmF32AVX2R2V3(SB), NOSPLIT, $0-8
 	CMOVQGT R8, R10
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -217,8 +218,8 @@ tile:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -226,10 +227,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
@@ -246,7 +248,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -316,7 +318,7 @@ end:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmF64AVX2R4V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -334,13 +336,13 @@ TEXT ·gemmF64AVX2R4V3(SB), NOSPLIT, $0-8
 	CMOVQGT R8, R12
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -354,8 +356,8 @@ tile:
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -369,10 +371,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD      (DX), Y12
 	VMOVUPD      32(DX), Y13
@@ -397,7 +400,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -503,7 +506,7 @@ end:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmF64AVX2R2V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -511,13 +514,13 @@ TEXT ·gemmF64AVX2R2V3(SB), NOSPLIT, $0-8
 	CMOVQGT R8, R10
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y1, Y1, Y1
 	VXORPS     Y2, Y2, Y2
@@ -525,8 +528,8 @@ tile:
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -534,10 +537,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD      (DX), Y6
 	VMOVUPD      32(DX), Y7
@@ -554,7 +558,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -624,7 +628,7 @@ end:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmC64AVX2R2V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -632,13 +636,13 @@ TEXT ·gemmC64AVX2R2V3(SB), NOSPLIT, $0-8
 	CMOVQGT R8, R10
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y1, Y1, Y1
@@ -652,8 +656,8 @@ tile:
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y11, Y11, Y11
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -661,10 +665,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
@@ -689,7 +694,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -771,7 +776,7 @@ end:
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmC128AVX2R2V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -779,13 +784,13 @@ TEXT ·gemmC128AVX2R2V3(SB), NOSPLIT, $0-8
 	CMOVQGT R8, R10
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VXORPS     Y0, Y0, Y0
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y1, Y1, Y1
@@ -799,8 +804,8 @@ tile:
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y11, Y11, Y11
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -808,10 +813,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD      (DX), Y12
 	VMOVUPD      32(DX), Y13
@@ -836,7 +842,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -918,7 +924,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R8V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -959,13 +965,13 @@ TEXT ·gemmF32AVX512R8V3(SB), NOSPLIT, $0-8
 	KMOVW   76(DI), K3
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -991,8 +997,8 @@ tile:
 	VPXORQ     Z22, Z22, Z22
 	VPXORQ     Z23, Z23, Z23
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -1026,10 +1032,11 @@ tile:
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
@@ -1070,7 +1077,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -1248,7 +1255,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R8V2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -1288,13 +1295,13 @@ TEXT ·gemmF32AVX512R8V2(SB), NOSPLIT, $0-8
 	KMOVW   74(DI), K2
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -1312,8 +1319,8 @@ tile:
 	VPXORQ     Z14, Z14, Z14
 	VPXORQ     Z15, Z15, Z15
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -1339,10 +1346,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
@@ -1374,7 +1382,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -1520,7 +1528,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R8V1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -1559,13 +1567,13 @@ TEXT ·gemmF32AVX512R8V1(SB), NOSPLIT, $0-8
 	KMOVW   72(DI), K1
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -1575,8 +1583,8 @@ tile:
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -1594,9 +1602,79 @@ tile:
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
+
+short:
+	CMPQ R8, $+4
+	JNE  loop
+	SUBQ $+4, CX
+	JL   rest
+
+quad:
+	VMOVUPS.Z        (DX), K1, Z9
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z10
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z11
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z12
+	ADDQ             R9, DX
+	VBROADCASTF32X4  (SI)(R10*1), Z13
+	VBROADCASTF32X4  (SI)(R13*1), Z14
+	VBROADCASTF32X4  (SI)(BX*1), Z15
+	VFMADD231PS.BCST (SI), Z9, Z0
+	VPERMILPS        $0x00, Z13, Z16
+	VFMADD231PS      Z9, Z16, Z1
+	VFMADD231PS.BCST (SI)(R11*1), Z9, Z2
+	VFMADD231PS.BCST (SI)(R12*1), Z9, Z3
+	VPERMILPS        $0x00, Z14, Z17
+	VFMADD231PS      Z9, Z17, Z4
+	VFMADD231PS.BCST (SI)(R15*1), Z9, Z5
+	VFMADD231PS.BCST (SI)(AX*1), Z9, Z6
+	VPERMILPS        $0x00, Z15, Z18
+	VFMADD231PS      Z9, Z18, Z7
+	VFMADD231PS.BCST 4(SI), Z10, Z0
+	VPERMILPS        $0x55, Z13, Z19
+	VFMADD231PS      Z10, Z19, Z1
+	VFMADD231PS.BCST 4(SI)(R11*1), Z10, Z2
+	VFMADD231PS.BCST 4(SI)(R12*1), Z10, Z3
+	VPERMILPS        $0x55, Z14, Z20
+	VFMADD231PS      Z10, Z20, Z4
+	VFMADD231PS.BCST 4(SI)(R15*1), Z10, Z5
+	VFMADD231PS.BCST 4(SI)(AX*1), Z10, Z6
+	VPERMILPS        $0x55, Z15, Z21
+	VFMADD231PS      Z10, Z21, Z7
+	VFMADD231PS.BCST 8(SI), Z11, Z0
+	VPERMILPS        $0xaa, Z13, Z22
+	VFMADD231PS      Z11, Z22, Z1
+	VFMADD231PS.BCST 8(SI)(R11*1), Z11, Z2
+	VFMADD231PS.BCST 8(SI)(R12*1), Z11, Z3
+	VPERMILPS        $0xaa, Z14, Z23
+	VFMADD231PS      Z11, Z23, Z4
+	VFMADD231PS.BCST 8(SI)(R15*1), Z11, Z5
+	VFMADD231PS.BCST 8(SI)(AX*1), Z11, Z6
+	VPERMILPS        $0xaa, Z15, Z24
+	VFMADD231PS      Z11, Z24, Z7
+	VFMADD231PS.BCST 12(SI), Z12, Z0
+	VPERMILPS        $0xff, Z13, Z25
+	VFMADD231PS      Z12, Z25, Z1
+	VFMADD231PS.BCST 12(SI)(R11*1), Z12, Z2
+	VFMADD231PS.BCST 12(SI)(R12*1), Z12, Z3
+	VPERMILPS        $0xff, Z14, Z26
+	VFMADD231PS      Z12, Z26, Z4
+	VFMADD231PS.BCST 12(SI)(R15*1), Z12, Z5
+	VFMADD231PS.BCST 12(SI)(AX*1), Z12, Z6
+	VPERMILPS        $0xff, Z15, Z27
+	VFMADD231PS      Z12, Z27, Z7
+	ADDQ             $+16, SI
+	SUBQ             $+4, CX
+	JGE              quad
+
+rest:
+	ADDQ $+4, CX
+	JE   sums
 
 loop:
 	VMOVUPS.Z        (DX), K1, Z8
@@ -1612,58 +1690,60 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             48(DI), SI
-	ADDQ             128(DI), SI
-	MOVQ             56(DI), R8
-	MOVQ             64(DI), CX
-	CMPQ             80(DI), $+0
-	JE               set
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z0, Z8, Z0
-	VMOVUPS          Z0, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z1, Z8, Z1
-	VMOVUPS          Z1, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z2, Z8, Z2
-	VMOVUPS          Z2, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z3, Z8, Z3
-	VMOVUPS          Z3, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z4, Z8, Z4
-	VMOVUPS          Z4, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z5, Z8, Z5
-	VMOVUPS          Z5, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z6, Z8, Z6
-	VMOVUPS          Z6, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z7, Z8, Z7
-	VMOVUPS          Z7, K1, (SI)
-	JMP              done
+
+sums:
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z0, Z8, Z0
+	VMOVUPS   Z0, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z1, Z8, Z1
+	VMOVUPS   Z1, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z2, Z8, Z2
+	VMOVUPS   Z2, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z3, Z8, Z3
+	VMOVUPS   Z3, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z4, Z8, Z4
+	VMOVUPS   Z4, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z5, Z8, Z5
+	VMOVUPS   Z5, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z6, Z8, Z6
+	VMOVUPS   Z6, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z7, Z8, Z7
+	VMOVUPS   Z7, K1, (SI)
+	JMP       done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -1726,7 +1806,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R4V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -1747,13 +1827,13 @@ TEXT ·gemmF32AVX512R4V3(SB), NOSPLIT, $0-8
 	KMOVW   76(DI), K3
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -1767,8 +1847,8 @@ tile:
 	VPXORQ     Z10, Z10, Z10
 	VPXORQ     Z11, Z11, Z11
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -1786,10 +1866,11 @@ tile:
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
@@ -1814,7 +1895,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -1920,7 +2001,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R4V2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -1940,13 +2021,13 @@ TEXT ·gemmF32AVX512R4V2(SB), NOSPLIT, $0-8
 	KMOVW   74(DI), K2
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -1956,8 +2037,8 @@ tile:
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -1971,10 +2052,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
@@ -1994,7 +2076,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -2084,7 +2166,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R4V1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -2103,20 +2185,20 @@ TEXT ·gemmF32AVX512R4V1(SB), NOSPLIT, $0-8
 	KMOVW   72(DI), K1
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -2126,9 +2208,53 @@ tile:
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
+
+short:
+	CMPQ R8, $+4
+	JNE  loop
+	SUBQ $+4, CX
+	JL   rest
+
+quad:
+	VMOVUPS.Z        (DX), K1, Z5
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z6
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z7
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z8
+	ADDQ             R9, DX
+	VBROADCASTF32X4  (SI)(R10*1), Z9
+	VFMADD231PS.BCST (SI), Z5, Z0
+	VPERMILPS        $0x00, Z9, Z10
+	VFMADD231PS      Z5, Z10, Z1
+	VFMADD231PS.BCST (SI)(R11*1), Z5, Z2
+	VFMADD231PS.BCST (SI)(R12*1), Z5, Z3
+	VFMADD231PS.BCST 4(SI), Z6, Z0
+	VPERMILPS        $0x55, Z9, Z11
+	VFMADD231PS      Z6, Z11, Z1
+	VFMADD231PS.BCST 4(SI)(R11*1), Z6, Z2
+	VFMADD231PS.BCST 4(SI)(R12*1), Z6, Z3
+	VFMADD231PS.BCST 8(SI), Z7, Z0
+	VPERMILPS        $0xaa, Z9, Z12
+	VFMADD231PS      Z7, Z12, Z1
+	VFMADD231PS.BCST 8(SI)(R11*1), Z7, Z2
+	VFMADD231PS.BCST 8(SI)(R12*1), Z7, Z3
+	VFMADD231PS.BCST 12(SI), Z8, Z0
+	VPERMILPS        $0xff, Z9, Z13
+	VFMADD231PS      Z8, Z13, Z1
+	VFMADD231PS.BCST 12(SI)(R11*1), Z8, Z2
+	VFMADD231PS.BCST 12(SI)(R12*1), Z8, Z3
+	ADDQ             $+16, SI
+	SUBQ             $+4, CX
+	JGE              quad
+
+rest:
+	ADDQ $+4, CX
+	JE   sums
 
 loop:
 	VMOVUPS.Z        (DX), K1, Z4
@@ -2140,34 +2266,36 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             48(DI), SI
-	ADDQ             128(DI), SI
-	MOVQ             56(DI), R8
-	MOVQ             64(DI), CX
-	CMPQ             80(DI), $+0
-	JE               set
-	VMOVUPS.Z        (SI), K1, Z4
-	VADDPS           Z0, Z4, Z0
-	VMOVUPS          Z0, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z4
-	VADDPS           Z1, Z4, Z1
-	VMOVUPS          Z1, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z4
-	VADDPS           Z2, Z4, Z2
-	VMOVUPS          Z2, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z4
-	VADDPS           Z3, Z4, Z3
-	VMOVUPS          Z3, K1, (SI)
-	JMP              done
+
+sums:
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS.Z (SI), K1, Z4
+	VADDPS    Z0, Z4, Z0
+	VMOVUPS   Z0, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z4
+	VADDPS    Z1, Z4, Z1
+	VMOVUPS   Z1, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z4
+	VADDPS    Z2, Z4, Z2
+	VMOVUPS   Z2, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z4
+	VADDPS    Z3, Z4, Z3
+	VMOVUPS   Z3, K1, (SI)
+	JMP       done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -2214,7 +2342,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R2V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -2225,13 +2353,13 @@ TEXT ·gemmF32AVX512R2V3(SB), NOSPLIT, $0-8
 	KMOVW   76(DI), K3
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -2239,8 +2367,8 @@ tile:
 	VPXORQ     Z4, Z4, Z4
 	VPXORQ     Z5, Z5, Z5
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -2250,10 +2378,11 @@ tile:
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
@@ -2270,7 +2399,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -2340,7 +2469,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R2V2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -2350,20 +2479,20 @@ TEXT ·gemmF32AVX512R2V2(SB), NOSPLIT, $0-8
 	KMOVW   74(DI), K2
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -2371,10 +2500,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
@@ -2388,7 +2518,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -2450,7 +2580,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF32AVX512R2V1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -2459,26 +2589,62 @@ TEXT ·gemmF32AVX512R2V1(SB), NOSPLIT, $0-8
 	KMOVW   72(DI), K1
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
+
+short:
+	CMPQ R8, $+4
+	JNE  loop
+	SUBQ $+4, CX
+	JL   rest
+
+quad:
+	VMOVUPS.Z        (DX), K1, Z3
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z4
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z5
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z6
+	ADDQ             R9, DX
+	VBROADCASTF32X4  (SI)(R10*1), Z7
+	VFMADD231PS.BCST (SI), Z3, Z0
+	VPERMILPS        $0x00, Z7, Z8
+	VFMADD231PS      Z3, Z8, Z1
+	VFMADD231PS.BCST 4(SI), Z4, Z0
+	VPERMILPS        $0x55, Z7, Z9
+	VFMADD231PS      Z4, Z9, Z1
+	VFMADD231PS.BCST 8(SI), Z5, Z0
+	VPERMILPS        $0xaa, Z7, Z10
+	VFMADD231PS      Z5, Z10, Z1
+	VFMADD231PS.BCST 12(SI), Z6, Z0
+	VPERMILPS        $0xff, Z7, Z11
+	VFMADD231PS      Z6, Z11, Z1
+	ADDQ             $+16, SI
+	SUBQ             $+4, CX
+	JGE              quad
+
+rest:
+	ADDQ $+4, CX
+	JE   sums
 
 loop:
 	VMOVUPS.Z        (DX), K1, Z2
@@ -2488,22 +2654,24 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             48(DI), SI
-	ADDQ             128(DI), SI
-	MOVQ             56(DI), R8
-	MOVQ             64(DI), CX
-	CMPQ             80(DI), $+0
-	JE               set
-	VMOVUPS.Z        (SI), K1, Z2
-	VADDPS           Z0, Z2, Z0
-	VMOVUPS          Z0, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z2
-	VADDPS           Z1, Z2, Z1
-	VMOVUPS          Z1, K1, (SI)
-	JMP              done
+
+sums:
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS.Z (SI), K1, Z2
+	VADDPS    Z0, Z2, Z0
+	VMOVUPS   Z0, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z2
+	VADDPS    Z1, Z2, Z1
+	VMOVUPS   Z1, K1, (SI)
+	JMP       done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -2542,7 +2710,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R8V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -2583,13 +2751,13 @@ TEXT ·gemmF64AVX512R8V3(SB), NOSPLIT, $0-8
 	KMOVW   76(DI), K3
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -2615,8 +2783,8 @@ tile:
 	VPXORQ     Z22, Z22, Z22
 	VPXORQ     Z23, Z23, Z23
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -2650,10 +2818,11 @@ tile:
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z    (DX), K1, Z24
 	VMOVUPD.Z    64(DX), K2, Z25
@@ -2694,7 +2863,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -2872,7 +3041,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R8V2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -2912,13 +3081,13 @@ TEXT ·gemmF64AVX512R8V2(SB), NOSPLIT, $0-8
 	KMOVW   74(DI), K2
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -2936,8 +3105,8 @@ tile:
 	VPXORQ     Z14, Z14, Z14
 	VPXORQ     Z15, Z15, Z15
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -2963,10 +3132,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z    (DX), K1, Z16
 	VMOVUPD.Z    64(DX), K2, Z17
@@ -2998,7 +3168,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -3144,7 +3314,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R8V1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -3183,13 +3353,13 @@ TEXT ·gemmF64AVX512R8V1(SB), NOSPLIT, $0-8
 	KMOVW   72(DI), K1
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -3199,8 +3369,8 @@ tile:
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -3218,9 +3388,79 @@ tile:
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
+
+short:
+	CMPQ R8, $+8
+	JNE  loop
+	SUBQ $+4, CX
+	JL   rest
+
+quad:
+	VMOVUPD.Z        (DX), K1, Z9
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z10
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z11
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z12
+	ADDQ             R9, DX
+	VBROADCASTF64X4  (SI)(R10*1), Z13
+	VBROADCASTF64X4  (SI)(R13*1), Z14
+	VBROADCASTF64X4  (SI)(BX*1), Z15
+	VFMADD231PD.BCST (SI), Z9, Z0
+	VPERMPD          $0x00, Z13, Z16
+	VFMADD231PD      Z9, Z16, Z1
+	VFMADD231PD.BCST (SI)(R11*1), Z9, Z2
+	VFMADD231PD.BCST (SI)(R12*1), Z9, Z3
+	VPERMPD          $0x00, Z14, Z17
+	VFMADD231PD      Z9, Z17, Z4
+	VFMADD231PD.BCST (SI)(R15*1), Z9, Z5
+	VFMADD231PD.BCST (SI)(AX*1), Z9, Z6
+	VPERMPD          $0x00, Z15, Z18
+	VFMADD231PD      Z9, Z18, Z7
+	VFMADD231PD.BCST 8(SI), Z10, Z0
+	VPERMPD          $0x55, Z13, Z19
+	VFMADD231PD      Z10, Z19, Z1
+	VFMADD231PD.BCST 8(SI)(R11*1), Z10, Z2
+	VFMADD231PD.BCST 8(SI)(R12*1), Z10, Z3
+	VPERMPD          $0x55, Z14, Z20
+	VFMADD231PD      Z10, Z20, Z4
+	VFMADD231PD.BCST 8(SI)(R15*1), Z10, Z5
+	VFMADD231PD.BCST 8(SI)(AX*1), Z10, Z6
+	VPERMPD          $0x55, Z15, Z21
+	VFMADD231PD      Z10, Z21, Z7
+	VFMADD231PD.BCST 16(SI), Z11, Z0
+	VPERMPD          $0xaa, Z13, Z22
+	VFMADD231PD      Z11, Z22, Z1
+	VFMADD231PD.BCST 16(SI)(R11*1), Z11, Z2
+	VFMADD231PD.BCST 16(SI)(R12*1), Z11, Z3
+	VPERMPD          $0xaa, Z14, Z23
+	VFMADD231PD      Z11, Z23, Z4
+	VFMADD231PD.BCST 16(SI)(R15*1), Z11, Z5
+	VFMADD231PD.BCST 16(SI)(AX*1), Z11, Z6
+	VPERMPD          $0xaa, Z15, Z24
+	VFMADD231PD      Z11, Z24, Z7
+	VFMADD231PD.BCST 24(SI), Z12, Z0
+	VPERMPD          $0xff, Z13, Z25
+	VFMADD231PD      Z12, Z25, Z1
+	VFMADD231PD.BCST 24(SI)(R11*1), Z12, Z2
+	VFMADD231PD.BCST 24(SI)(R12*1), Z12, Z3
+	VPERMPD          $0xff, Z14, Z26
+	VFMADD231PD      Z12, Z26, Z4
+	VFMADD231PD.BCST 24(SI)(R15*1), Z12, Z5
+	VFMADD231PD.BCST 24(SI)(AX*1), Z12, Z6
+	VPERMPD          $0xff, Z15, Z27
+	VFMADD231PD      Z12, Z27, Z7
+	ADDQ             $+32, SI
+	SUBQ             $+4, CX
+	JGE              quad
+
+rest:
+	ADDQ $+4, CX
+	JE   sums
 
 loop:
 	VMOVUPD.Z        (DX), K1, Z8
@@ -3236,58 +3476,60 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             48(DI), SI
-	ADDQ             128(DI), SI
-	MOVQ             56(DI), R8
-	MOVQ             64(DI), CX
-	CMPQ             80(DI), $+0
-	JE               set
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z0, Z8, Z0
-	VMOVUPD          Z0, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z1, Z8, Z1
-	VMOVUPD          Z1, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z2, Z8, Z2
-	VMOVUPD          Z2, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z3, Z8, Z3
-	VMOVUPD          Z3, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z4, Z8, Z4
-	VMOVUPD          Z4, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z5, Z8, Z5
-	VMOVUPD          Z5, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z6, Z8, Z6
-	VMOVUPD          Z6, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z7, Z8, Z7
-	VMOVUPD          Z7, K1, (SI)
-	JMP              done
+
+sums:
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z0, Z8, Z0
+	VMOVUPD   Z0, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z1, Z8, Z1
+	VMOVUPD   Z1, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z2, Z8, Z2
+	VMOVUPD   Z2, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z3, Z8, Z3
+	VMOVUPD   Z3, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z4, Z8, Z4
+	VMOVUPD   Z4, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z5, Z8, Z5
+	VMOVUPD   Z5, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z6, Z8, Z6
+	VMOVUPD   Z6, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z7, Z8, Z7
+	VMOVUPD   Z7, K1, (SI)
+	JMP       done
 
 set:
 	VMOVUPD Z0, K1, (SI)
@@ -3350,7 +3592,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R4V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -3371,13 +3613,13 @@ TEXT ·gemmF64AVX512R4V3(SB), NOSPLIT, $0-8
 	KMOVW   76(DI), K3
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -3391,8 +3633,8 @@ tile:
 	VPXORQ     Z10, Z10, Z10
 	VPXORQ     Z11, Z11, Z11
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -3410,10 +3652,11 @@ tile:
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z    (DX), K1, Z12
 	VMOVUPD.Z    64(DX), K2, Z13
@@ -3438,7 +3681,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -3544,7 +3787,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R4V2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -3564,13 +3807,13 @@ TEXT ·gemmF64AVX512R4V2(SB), NOSPLIT, $0-8
 	KMOVW   74(DI), K2
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -3580,8 +3823,8 @@ tile:
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -3595,10 +3838,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z    (DX), K1, Z8
 	VMOVUPD.Z    64(DX), K2, Z9
@@ -3618,7 +3862,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -3708,7 +3952,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R4V1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -3727,20 +3971,20 @@ TEXT ·gemmF64AVX512R4V1(SB), NOSPLIT, $0-8
 	KMOVW   72(DI), K1
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -3750,9 +3994,53 @@ tile:
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
+
+short:
+	CMPQ R8, $+8
+	JNE  loop
+	SUBQ $+4, CX
+	JL   rest
+
+quad:
+	VMOVUPD.Z        (DX), K1, Z5
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z6
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z7
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z8
+	ADDQ             R9, DX
+	VBROADCASTF64X4  (SI)(R10*1), Z9
+	VFMADD231PD.BCST (SI), Z5, Z0
+	VPERMPD          $0x00, Z9, Z10
+	VFMADD231PD      Z5, Z10, Z1
+	VFMADD231PD.BCST (SI)(R11*1), Z5, Z2
+	VFMADD231PD.BCST (SI)(R12*1), Z5, Z3
+	VFMADD231PD.BCST 8(SI), Z6, Z0
+	VPERMPD          $0x55, Z9, Z11
+	VFMADD231PD      Z6, Z11, Z1
+	VFMADD231PD.BCST 8(SI)(R11*1), Z6, Z2
+	VFMADD231PD.BCST 8(SI)(R12*1), Z6, Z3
+	VFMADD231PD.BCST 16(SI), Z7, Z0
+	VPERMPD          $0xaa, Z9, Z12
+	VFMADD231PD      Z7, Z12, Z1
+	VFMADD231PD.BCST 16(SI)(R11*1), Z7, Z2
+	VFMADD231PD.BCST 16(SI)(R12*1), Z7, Z3
+	VFMADD231PD.BCST 24(SI), Z8, Z0
+	VPERMPD          $0xff, Z9, Z13
+	VFMADD231PD      Z8, Z13, Z1
+	VFMADD231PD.BCST 24(SI)(R11*1), Z8, Z2
+	VFMADD231PD.BCST 24(SI)(R12*1), Z8, Z3
+	ADDQ             $+32, SI
+	SUBQ             $+4, CX
+	JGE              quad
+
+rest:
+	ADDQ $+4, CX
+	JE   sums
 
 loop:
 	VMOVUPD.Z        (DX), K1, Z4
@@ -3764,34 +4052,36 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             48(DI), SI
-	ADDQ             128(DI), SI
-	MOVQ             56(DI), R8
-	MOVQ             64(DI), CX
-	CMPQ             80(DI), $+0
-	JE               set
-	VMOVUPD.Z        (SI), K1, Z4
-	VADDPD           Z0, Z4, Z0
-	VMOVUPD          Z0, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z4
-	VADDPD           Z1, Z4, Z1
-	VMOVUPD          Z1, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z4
-	VADDPD           Z2, Z4, Z2
-	VMOVUPD          Z2, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z4
-	VADDPD           Z3, Z4, Z3
-	VMOVUPD          Z3, K1, (SI)
-	JMP              done
+
+sums:
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD.Z (SI), K1, Z4
+	VADDPD    Z0, Z4, Z0
+	VMOVUPD   Z0, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z4
+	VADDPD    Z1, Z4, Z1
+	VMOVUPD   Z1, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z4
+	VADDPD    Z2, Z4, Z2
+	VMOVUPD   Z2, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z4
+	VADDPD    Z3, Z4, Z3
+	VMOVUPD   Z3, K1, (SI)
+	JMP       done
 
 set:
 	VMOVUPD Z0, K1, (SI)
@@ -3838,7 +4128,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R2V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -3849,13 +4139,13 @@ TEXT ·gemmF64AVX512R2V3(SB), NOSPLIT, $0-8
 	KMOVW   76(DI), K3
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -3863,8 +4153,8 @@ tile:
 	VPXORQ     Z4, Z4, Z4
 	VPXORQ     Z5, Z5, Z5
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -3874,10 +4164,11 @@ tile:
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z    (DX), K1, Z6
 	VMOVUPD.Z    64(DX), K2, Z7
@@ -3894,7 +4185,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -3964,7 +4255,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R2V2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -3974,20 +4265,20 @@ TEXT ·gemmF64AVX512R2V2(SB), NOSPLIT, $0-8
 	KMOVW   74(DI), K2
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -3995,10 +4286,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z    (DX), K1, Z4
 	VMOVUPD.Z    64(DX), K2, Z5
@@ -4012,7 +4304,7 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         48(DI), SI
+	MOVQ         16(DI), SI
 	ADDQ         128(DI), SI
 	MOVQ         56(DI), R8
 	MOVQ         64(DI), CX
@@ -4074,7 +4366,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmF64AVX512R2V1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -4083,26 +4375,62 @@ TEXT ·gemmF64AVX512R2V1(SB), NOSPLIT, $0-8
 	KMOVW   72(DI), K1
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
+
+short:
+	CMPQ R8, $+8
+	JNE  loop
+	SUBQ $+4, CX
+	JL   rest
+
+quad:
+	VMOVUPD.Z        (DX), K1, Z3
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z4
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z5
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z6
+	ADDQ             R9, DX
+	VBROADCASTF64X4  (SI)(R10*1), Z7
+	VFMADD231PD.BCST (SI), Z3, Z0
+	VPERMPD          $0x00, Z7, Z8
+	VFMADD231PD      Z3, Z8, Z1
+	VFMADD231PD.BCST 8(SI), Z4, Z0
+	VPERMPD          $0x55, Z7, Z9
+	VFMADD231PD      Z4, Z9, Z1
+	VFMADD231PD.BCST 16(SI), Z5, Z0
+	VPERMPD          $0xaa, Z7, Z10
+	VFMADD231PD      Z5, Z10, Z1
+	VFMADD231PD.BCST 24(SI), Z6, Z0
+	VPERMPD          $0xff, Z7, Z11
+	VFMADD231PD      Z6, Z11, Z1
+	ADDQ             $+32, SI
+	SUBQ             $+4, CX
+	JGE              quad
+
+rest:
+	ADDQ $+4, CX
+	JE   sums
 
 loop:
 	VMOVUPD.Z        (DX), K1, Z2
@@ -4112,22 +4440,24 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             48(DI), SI
-	ADDQ             128(DI), SI
-	MOVQ             56(DI), R8
-	MOVQ             64(DI), CX
-	CMPQ             80(DI), $+0
-	JE               set
-	VMOVUPD.Z        (SI), K1, Z2
-	VADDPD           Z0, Z2, Z0
-	VMOVUPD          Z0, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z2
-	VADDPD           Z1, Z2, Z1
-	VMOVUPD          Z1, K1, (SI)
-	JMP              done
+
+sums:
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD.Z (SI), K1, Z2
+	VADDPD    Z0, Z2, Z0
+	VMOVUPD   Z0, K1, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z2
+	VADDPD    Z1, Z2, Z1
+	VMOVUPD   Z1, K1, (SI)
+	JMP       done
 
 set:
 	VMOVUPD Z0, K1, (SI)
@@ -4166,7 +4496,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R4V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -4187,13 +4517,13 @@ TEXT ·gemmC64AVX512R4V3(SB), NOSPLIT, $0-8
 	KMOVW   76(DI), K3
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z1, Z1, Z1
@@ -4219,8 +4549,8 @@ tile:
 	VPXORQ     Z20, Z20, Z20
 	VPXORQ     Z23, Z23, Z23
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -4238,10 +4568,11 @@ tile:
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z      (DX), K1, Z24
 	VMOVUPS.Z      64(DX), K2, Z25
@@ -4282,7 +4613,7 @@ loop:
 	ADDQ           R8, SI
 	DECQ           CX
 	JNZ            loop
-	MOVQ           48(DI), SI
+	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
@@ -4413,7 +4744,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R4V2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -4433,13 +4764,13 @@ TEXT ·gemmC64AVX512R4V2(SB), NOSPLIT, $0-8
 	KMOVW   74(DI), K2
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z1, Z1, Z1
@@ -4457,8 +4788,8 @@ tile:
 	VPXORQ     Z13, Z13, Z13
 	VPXORQ     Z15, Z15, Z15
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -4472,10 +4803,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z      (DX), K1, Z16
 	VMOVUPS.Z      64(DX), K2, Z17
@@ -4507,7 +4839,7 @@ loop:
 	ADDQ           R8, SI
 	DECQ           CX
 	JNZ            loop
-	MOVQ           48(DI), SI
+	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
@@ -4614,7 +4946,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R4V1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -4633,13 +4965,13 @@ TEXT ·gemmC64AVX512R4V1(SB), NOSPLIT, $0-8
 	KMOVW   72(DI), K1
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -4649,8 +4981,8 @@ tile:
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -4660,10 +4992,11 @@ tile:
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z        (DX), K1, Z8
 	ADDQ             R9, DX
@@ -4678,7 +5011,7 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             48(DI), SI
+	MOVQ             16(DI), SI
 	ADDQ             128(DI), SI
 	MOVQ             56(DI), R8
 	MOVQ             64(DI), CX
@@ -4761,7 +5094,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R2V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -4772,13 +5105,13 @@ TEXT ·gemmC64AVX512R2V3(SB), NOSPLIT, $0-8
 	KMOVW   76(DI), K3
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z1, Z1, Z1
@@ -4792,8 +5125,8 @@ tile:
 	VPXORQ     Z8, Z8, Z8
 	VPXORQ     Z11, Z11, Z11
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -4803,10 +5136,11 @@ tile:
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z      (DX), K1, Z12
 	VMOVUPS.Z      64(DX), K2, Z13
@@ -4831,7 +5165,7 @@ loop:
 	ADDQ           R8, SI
 	DECQ           CX
 	JNZ            loop
-	MOVQ           48(DI), SI
+	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
@@ -4914,7 +5248,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R2V2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -4924,13 +5258,13 @@ TEXT ·gemmC64AVX512R2V2(SB), NOSPLIT, $0-8
 	KMOVW   74(DI), K2
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z1, Z1, Z1
@@ -4940,8 +5274,8 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z7, Z7, Z7
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -4949,10 +5283,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z      (DX), K1, Z8
 	VMOVUPS.Z      64(DX), K2, Z9
@@ -4972,7 +5307,7 @@ loop:
 	ADDQ           R8, SI
 	DECQ           CX
 	JNZ            loop
-	MOVQ           48(DI), SI
+	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
@@ -5043,7 +5378,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC64AVX512R2V1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -5052,29 +5387,30 @@ TEXT ·gemmC64AVX512R2V1(SB), NOSPLIT, $0-8
 	KMOVW   72(DI), K1
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPS.Z        (DX), K1, Z4
 	ADDQ             R9, DX
@@ -5085,7 +5421,7 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             48(DI), SI
+	MOVQ             16(DI), SI
 	ADDQ             128(DI), SI
 	MOVQ             56(DI), R8
 	MOVQ             64(DI), CX
@@ -5144,7 +5480,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R4V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -5165,13 +5501,13 @@ TEXT ·gemmC128AVX512R4V3(SB), NOSPLIT, $0-8
 	KMOVW   76(DI), K3
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z1, Z1, Z1
@@ -5197,8 +5533,8 @@ tile:
 	VPXORQ     Z20, Z20, Z20
 	VPXORQ     Z23, Z23, Z23
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -5216,10 +5552,11 @@ tile:
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z      (DX), K1, Z24
 	VMOVUPD.Z      64(DX), K2, Z25
@@ -5260,7 +5597,7 @@ loop:
 	ADDQ           R8, SI
 	DECQ           CX
 	JNZ            loop
-	MOVQ           48(DI), SI
+	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
@@ -5391,7 +5728,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R4V2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -5411,13 +5748,13 @@ TEXT ·gemmC128AVX512R4V2(SB), NOSPLIT, $0-8
 	KMOVW   74(DI), K2
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z1, Z1, Z1
@@ -5435,8 +5772,8 @@ tile:
 	VPXORQ     Z13, Z13, Z13
 	VPXORQ     Z15, Z15, Z15
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -5450,10 +5787,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z      (DX), K1, Z16
 	VMOVUPD.Z      64(DX), K2, Z17
@@ -5485,7 +5823,7 @@ loop:
 	ADDQ           R8, SI
 	DECQ           CX
 	JNZ            loop
-	MOVQ           48(DI), SI
+	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
@@ -5592,7 +5930,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R4V1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -5611,13 +5949,13 @@ TEXT ·gemmC128AVX512R4V1(SB), NOSPLIT, $0-8
 	KMOVW   72(DI), K1
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
@@ -5627,8 +5965,8 @@ tile:
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -5638,10 +5976,11 @@ tile:
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z        (DX), K1, Z8
 	ADDQ             R9, DX
@@ -5656,7 +5995,7 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             48(DI), SI
+	MOVQ             16(DI), SI
 	ADDQ             128(DI), SI
 	MOVQ             56(DI), R8
 	MOVQ             64(DI), CX
@@ -5739,7 +6078,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R2V3(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -5750,13 +6089,13 @@ TEXT ·gemmC128AVX512R2V3(SB), NOSPLIT, $0-8
 	KMOVW   76(DI), K3
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z1, Z1, Z1
@@ -5770,8 +6109,8 @@ tile:
 	VPXORQ     Z8, Z8, Z8
 	VPXORQ     Z11, Z11, Z11
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -5781,10 +6120,11 @@ tile:
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
 	PREFETCHT0 128(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z      (DX), K1, Z12
 	VMOVUPD.Z      64(DX), K2, Z13
@@ -5809,7 +6149,7 @@ loop:
 	ADDQ           R8, SI
 	DECQ           CX
 	JNZ            loop
-	MOVQ           48(DI), SI
+	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
@@ -5892,7 +6232,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R2V2(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -5902,13 +6242,13 @@ TEXT ·gemmC128AVX512R2V2(SB), NOSPLIT, $0-8
 	KMOVW   74(DI), K2
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z1, Z1, Z1
@@ -5918,8 +6258,8 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z7, Z7, Z7
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
@@ -5927,10 +6267,11 @@ tile:
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
 	PREFETCHT0 64(SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z      (DX), K1, Z8
 	VMOVUPD.Z      64(DX), K2, Z9
@@ -5950,7 +6291,7 @@ loop:
 	ADDQ           R8, SI
 	DECQ           CX
 	JNZ            loop
-	MOVQ           48(DI), SI
+	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
 	MOVQ           64(DI), CX
@@ -6021,7 +6362,7 @@ end:
 // Requires: AVX, AVX512F, CMOV, MMX+
 TEXT ·gemmC128AVX512R2V1(SB), NOSPLIT, $0-8
 	MOVQ    t+0(FP), DI
-	MOVQ    16(DI), R9
+	MOVQ    32(DI), R9
 	XORQ    R10, R10
 	MOVQ    R10, R8
 	ADDQ    R9, R8
@@ -6030,29 +6371,30 @@ TEXT ·gemmC128AVX512R2V1(SB), NOSPLIT, $0-8
 	KMOVW   72(DI), K1
 
 tile:
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       32(DI), DX
+	MOVQ       8(DI), DX
 	ADDQ       120(DI), DX
-	MOVQ       (DI), CX
-	MOVQ       24(DI), R8
-	MOVQ       40(DI), R9
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
 	CMPQ       CX, $+64
-	JL         loop
-	MOVQ       48(DI), SI
+	JL         short
+	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
 	PREFETCHT0 (SI)
 	ADDQ       R8, SI
 	PREFETCHT0 (SI)
-	MOVQ       8(DI), SI
+	MOVQ       (DI), SI
 	ADDQ       112(DI), SI
-	MOVQ       24(DI), R8
+	MOVQ       40(DI), R8
 
+short:
 loop:
 	VMOVUPD.Z        (DX), K1, Z4
 	ADDQ             R9, DX
@@ -6063,7 +6405,7 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             48(DI), SI
+	MOVQ             16(DI), SI
 	ADDQ             128(DI), SI
 	MOVQ             56(DI), R8
 	MOVQ             64(DI), CX

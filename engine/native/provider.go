@@ -61,34 +61,55 @@ func (p *Provider) Open() engine.Products { return &products{level: p.level} }
 type products struct {
 	level Level
 	ws    Workspace
+	plan  GemmPlan
 }
 
 // Gemm computes g.
 func (p *products) Gemm(g *engine.Gemm) {
 	switch g.DType {
 	case engine.Float32:
-		gemmBatch[float32](p, g, float32(real(g.Alpha)), float32(real(g.Beta)))
+		gemmBatch[float32](p, g)
 	case engine.Float64:
-		gemmBatch[float64](p, g, real(g.Alpha), real(g.Beta))
+		gemmBatch[float64](p, g)
 	case engine.Complex64:
-		gemmBatch[complex64](p, g, complex64(g.Alpha), complex64(g.Beta))
+		gemmBatch[complex64](p, g)
 	case engine.Complex128:
-		gemmBatch[complex128](p, g, g.Alpha, g.Beta)
+		gemmBatch[complex128](p, g)
 	default:
 		panic("native: product of a dtype that Supports denies")
 	}
 }
 
-func gemmBatch[T Number](p *products, g *engine.Gemm, alpha, beta T) {
-	w := product[T]{
-		set: kernelsOf[T](p.level), ws: &p.ws, m: g.M, n: g.N, k: g.K, alpha: alpha, beta: beta,
+// productOf is the first member of g.
+func productOf[T Number](l Level, ws *Workspace, g *engine.Gemm) product[T] {
+	return product[T]{
+		set: kernelsOf[T](l), ws: ws, m: g.M, n: g.N, k: g.K, alpha: number[T](g.Alpha), beta: number[T](g.Beta),
 		a: matrix{p: g.A.P, rs: g.A.Row, cs: g.A.Col, batch: g.A.Batch, conj: g.ConjA && g.DType.IsComplex()},
 		b: matrix{p: g.B.P, rs: g.B.Row, cs: g.B.Col, batch: g.B.Batch, conj: g.ConjB && g.DType.IsComplex()},
 		c: matrix{p: g.C.P, rs: g.C.Row, cs: g.C.Col, batch: g.C.Batch},
 	}
+}
+
+// number rounds x to T.
+func number[T Number](x complex128) (v T) {
+	switch p := any(&v).(type) {
+	case *float32:
+		*p = float32(real(x))
+	case *float64:
+		*p = real(x)
+	case *complex64:
+		*p = complex64(x)
+	case *complex128:
+		*p = x
+	}
+	return v
+}
+
+func gemmBatch[T Number](p *products, g *engine.Gemm) {
+	w := productOf[T](p.level, &p.ws, g)
 	w.plan()
-	if g.Batch > 1 && w.fuses() {
-		w.fused(g.Batch)
+	if w.small(&p.plan) {
+		p.plan.Run(&p.ws, g.C.P, g.A.P, g.B.P, g.Batch)
 		return
 	}
 	size := sizeOf[T]()

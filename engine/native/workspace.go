@@ -5,7 +5,8 @@ import "unsafe"
 // Workspace is scratch memory for one call at a time: give each worker its
 // own. The zero value is ready. It keeps what it has grown to.
 type Workspace struct {
-	full, edge     tile
+	full, edge     tile         // of a product
+	small          tile         // of a GemmPlan
 	a, b, pad, out []complex128 // of the strictest alignment
 	sums           []complex128
 	fold           folder

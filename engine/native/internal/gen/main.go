@@ -37,13 +37,13 @@ import (
 
 // Byte offsets of the fields of native's tile struct; a test holds them.
 const (
-	offK    = 0
-	offA    = 8
-	offARS  = 16
-	offACS  = 24
-	offB    = 32
-	offBRS  = 40
-	offC    = 48
+	offA    = 0
+	offB    = 8
+	offC    = 16
+	offK    = 24
+	offARS  = 32
+	offACS  = 40
+	offBRS  = 48
 	offCRS  = 56
 	offRows = 64
 	offMask = 72
@@ -317,7 +317,9 @@ func (kn *kernel) emit() {
 		}
 	}
 	kn.prefetch()
+	kn.quads()
 	kn.loop()
+	Label("sums")
 	kn.epilogue()
 	Label("done")
 	DECQ(mem(arg, offBelow))
@@ -355,7 +357,7 @@ func (kn *kernel) base(off, of int, r reg.GPPhysical) {
 func (kn *kernel) prefetch() {
 	c, crs := a, acs // loaded again below
 	CMPQ(k, operand.I8(64))
-	JL(operand.LabelRef("loop"))
+	JL(operand.LabelRef("short"))
 	kn.base(offC, ofC, c)
 	MOVQ(mem(arg, offCRS), crs)
 	for i := range kn.mr {
@@ -368,6 +370,72 @@ func (kn *kernel) prefetch() {
 	}
 	kn.base(offA, ofA, a)
 	MOVQ(mem(arg, offACS), acs)
+	Label("short")
+}
+
+// quads computes four products of every element at a time, where rows of A are
+// contiguous. With one vector a row, loads are what a tile waits for: so some
+// rows load four elements at once and spread each by a permutation.
+func (kn *kernel) quads() {
+	if kn.nv > 1 || kn.masks == nil || kn.complex {
+		return
+	}
+	CMPQ(acs, operand.I8(kn.size))
+	JNE(operand.LabelRef("loop"))
+	SUBQ(operand.I8(4), k)
+	JL(operand.LabelRef("rest"))
+	Label("quad")
+	bv := kn.free[:4]
+	for p := range 4 {
+		kn.load(mem(b, 0), 0, bv[p])
+		ADDQ(brs, b)
+	}
+	spread := kn.free[4:]
+	four := map[int]reg.VecPhysical{}
+	for i := range kn.mr {
+		if i%3 == 1 {
+			four[i], spread = spread[0], spread[1:]
+			kn.loadFour(kn.rowMem(i, 0), four[i])
+		}
+	}
+	turn := 0
+	for p := range 4 {
+		for i := range kn.mr {
+			x, ok := four[i]
+			if !ok {
+				kn.fmaFrom(kn.rowMem(i, p), bv[p], kn.acc[i][0])
+				continue
+			}
+			r := spread[turn%len(spread)]
+			turn++
+			kn.spread(p, x, r)
+			kn.fma(bv[p], r, kn.acc[i][0])
+		}
+	}
+	ADDQ(operand.I8(4*kn.size), a)
+	SUBQ(operand.I8(4), k)
+	JGE(operand.LabelRef("quad"))
+	Label("rest")
+	ADDQ(operand.I8(4), k)
+	JE(operand.LabelRef("sums"))
+}
+
+// loadFour fills r with four elements again and again.
+func (kn *kernel) loadFour(m operand.Mem, r reg.VecPhysical) {
+	if kn.double() {
+		VBROADCASTF64X4(m, r)
+		return
+	}
+	VBROADCASTF32X4(m, r)
+}
+
+// spread fills r with the p-th of the four elements in x.
+func (kn *kernel) spread(p int, x, r reg.VecPhysical) {
+	if kn.double() {
+		VPERMPD(operand.U8(p*0x55), x, r)
+		return
+	}
+	VPERMILPS(operand.U8(p*0x55), x, r)
 }
 
 func (kn *kernel) loop() {
