@@ -9,7 +9,7 @@ import (
 
 // NewCast plans dst = x as dtype to, by the rules of engine.Cast.
 func NewCast(from, to engine.DType, extents, dst, x []int) *MapPlan {
-	return newFunction("Cast", castRow(from, to), [maxOperands]int{to.Size(), from.Size()}, extents, dst, x)
+	return newFunction("Cast", castRow(from, to), nil, [maxOperands]int{to.Size(), from.Size()}, extents, dst, x)
 }
 
 func castRow(from, to engine.DType) row {

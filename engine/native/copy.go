@@ -33,7 +33,9 @@ type CopyPlan struct {
 	regular  int          // distance in the destination along the src side, 0 if it varies
 
 	runTail runTail
-	stream  bool // runs may go past the caches
+	stream  bool // the destination may go past the caches
+	aligned bool // and runs are whole lines
+	even    int  // distance in the source along a row that goes so, 0 if it varies
 }
 
 // side lists the offsets, in bytes, of the elements along one side of a tile,
@@ -56,8 +58,14 @@ const (
 	partBytes  = 1 << 16 // longer runs are cut, so that they can be shared out
 	smallBytes = 1 << 18 // tensors that lie in the caches need no buffer
 
-	streamBytes = 1 << 25 // tensors beyond the caches are better not brought in to be written
+	// Outputs of so many bytes go past the caches: a line that is written plainly
+	// is read from memory first. It is a quarter of the time or more from here on,
+	// even where the next operation reads the output; below, that one finds it in
+	// the second-level cache.
+	streamBytes = 1 << 22
 	streamPart  = 1 << 18 // bytes of one call of assembly
+	streamTile  = 1 << 12 // bytes that are gathered before they are written
+	streamAhead = 1 << 11 // distance of two of which is asked for what is read
 
 	// A side of a tile is about as long as the first of its two limits. Tiles
 	// of large tensors take some hundred kilobytes, in the second-level cache:
@@ -96,12 +104,19 @@ func newCopy(l Level, size int, conj engine.DType, extents, dst, src []int) *Cop
 		axes = axes[:n-1]
 	}
 	p.widen()
+	stream := canStream(Best(l)) && conj == engine.NoDType && total >= streamBytes
 	if p.run*p.elem >= rowBytes || len(axes) == 0 {
 		p.rows(axes)
-		p.stream = canStream(Best(l)) && conj == engine.NoDType && total >= streamBytes && len(axes) > 0 && p.runTail.cut < 0 && p.run*p.elem%64 == 0
+		p.stream = stream
+		p.aligned = stream && len(axes) > 0 && p.runTail.cut < 0 && p.run*p.elem%64 == 0
 		return p
 	}
 	p.tiles(axes, total > smallBytes)
+	if p.stream = stream && p.run == 1 && p.dst.packed && len(p.src.to) == 1; p.stream {
+		if n := p.dst.from; len(n) > 1 && contiguous(n, n[1]) {
+			p.even = n[1]
+		}
+	}
 	if p.run == 1 && p.src.packed && p.dst.packed {
 		p.vectors = transposerOf(Best(l), p.elem)
 		if n := p.src.to; len(n) > 1 && contiguous(n, n[1]) {
@@ -150,6 +165,9 @@ func (p *CopyPlan) tiles(axes []axis, large bool) {
 	bySrc := slices.Clone(byDst)
 	slices.SortStableFunc(bySrc, func(a, b axis) int { return abs(a.step[1]) - abs(b.step[1]) })
 
+	if large && byDst[0] == bySrc[0] { // along one axis on both sides
+		goal = streamTile / 2
+	}
 	p.dst, p.src = newSide(), newSide()
 	var partsD, partsS *axis
 	var taken []axis
@@ -247,7 +265,12 @@ func (p *CopyPlan) Run(ws *Workspace, dst, src unsafe.Pointer, lo, hi int) {
 		return
 	}
 	var buf unsafe.Pointer
-	if p.buffered {
+	if p.stream {
+		defer storeFence()
+		if p.run == 1 {
+			buf = ws.tile()
+		}
+	} else if p.buffered {
 		n := len(p.dst.to) * len(p.src.to) * p.run * p.elem
 		buf = unsafe.Pointer(unsafe.SliceData(scratch[uint8](&ws.b, n)))
 	}
@@ -277,7 +300,7 @@ func runTiles[T cell](p *CopyPlan, dst, src, buf unsafe.Pointer, lo, hi int) {
 	o.seek(p.outer, p.base, lo)
 	for item := lo; item < hi; item++ {
 		d, s := unsafe.Add(dst, o.pos[0]), unsafe.Add(src, o.pos[1])
-		if p.stream {
+		if p.aligned {
 			if n := p.streamed(&o, d, s, hi-item); n > 0 {
 				o.seek(p.outer, p.base, min(item+n, hi-1))
 				item += n - 1
@@ -295,6 +318,10 @@ func runTiles[T cell](p *CopyPlan, dst, src, buf unsafe.Pointer, lo, hi int) {
 			ns = p.src.tail
 		}
 		switch {
+		case p.stream && run > 1:
+			copyPast(d, s, run*p.elem)
+		case p.stream:
+			rowPast[T](p, d, s, buf, nd)
 		case nd == 1 && ns == 1:
 			out := unsafe.Slice((*T)(d), run)
 			copy(out, unsafe.Slice((*T)(s), run))
@@ -325,6 +352,38 @@ func (p *CopyPlan) streamed(o *odometer, d, s unsafe.Pointer, limit int) int {
 	n := min(a.n-o.at[last], limit, max(streamPart/bytes, 1))
 	streamRuns(d, s, bytes, n, a.step[0], a.step[1])
 	return n
+}
+
+// copyPast copies bytes past the caches.
+func copyPast(d, s unsafe.Pointer, bytes int) {
+	head := min(int(-uintptr(d)&63), bytes)
+	lines := (bytes - head) &^ 63
+	copyBytes(d, s, head)
+	if lines > 0 {
+		streamRuns(unsafe.Add(d, head), unsafe.Add(s, head), lines, 1, 0, streamAhead)
+	}
+	if at := head + lines; at < bytes {
+		copyBytes(unsafe.Add(d, at), unsafe.Add(s, at), bytes-at)
+	}
+}
+
+func copyBytes(d, s unsafe.Pointer, n int) {
+	copy(unsafe.Slice((*byte)(d), n), unsafe.Slice((*byte)(s), n))
+}
+
+// rowPast gathers a row of single elements and writes it past the caches.
+func rowPast[T cell](p *CopyPlan, d, s, buf unsafe.Pointer, n int) {
+	out, from := unsafe.Slice((*T)(buf), n), p.dst.from[:n]
+	if step := p.even; step != 0 {
+		for i := range out {
+			out[i] = *(*T)(unsafe.Add(s, i*step))
+		}
+	} else {
+		for i := range out {
+			out[i] = *(*T)(unsafe.Add(s, from[i]))
+		}
+	}
+	copyPast(d, buf, n*p.elem)
 }
 
 // tileDirect copies a tile element by element.

@@ -16,6 +16,7 @@ import (
 type MapPlan struct {
 	size  [maxOperands]int // bytes of an element of each operand; 0 for none
 	f     row
+	past  row  // f into whole lines past the caches; nil where there is none
 	f3    row3 // of operations of three inputs, else nil
 	by    factor
 	outer []axis
@@ -27,10 +28,12 @@ type MapPlan struct {
 	gather bool               // some of them are not
 	cut    int                // index in outer of the loop over parts of an axis, or -1
 	tail   int                // elements of the last part
+	stream bool               // the output may go past the caches
 }
 
 const (
 	longRow = 4096 // elements of a row that is contiguous in all operands
+	lineRow = 64   // elements that surely fill lines
 	tileRow = 128  // of one that is gathered
 	minRow  = 32   // contiguous rows below this are gathered with their neighbours
 )
@@ -39,17 +42,19 @@ const (
 // with kernels of level l at most. Strides are in elements. Integers wrap. dst may be x or y itself, but not
 // overlap them otherwise.
 func (l Level) NewAdd(d engine.DType, extents, dst, x, y []int) *MapPlan {
-	return newMap(d, rows(l, d).add, 0, extents, dst, x, y)
+	r := rows(l, d)
+	return newMap(d, r.add, r.past.add, 0, extents, dst, x, y)
 }
 
 // NewMul plans dst = x · y, element by element, as NewAdd does.
 func (l Level) NewMul(d engine.DType, extents, dst, x, y []int) *MapPlan {
-	return newMap(d, rows(l, d).mul, 0, extents, dst, x, y)
+	r := rows(l, d)
+	return newMap(d, r.mul, r.past.mul, 0, extents, dst, x, y)
 }
 
 // NewScale plans dst = by · x, as NewAdd does. by is rounded to d.
 func (l Level) NewScale(d engine.DType, by complex128, extents, dst, x []int) *MapPlan {
-	return newMap(d, rows(l, d).scale, by, extents, dst, x)
+	return newMap(d, rows(l, d).scale, nil, by, extents, dst, x)
 }
 
 // NewConj plans dst = the complex conjugate of x for a complex d, as NewAdd
@@ -59,11 +64,11 @@ func (l Level) NewConj(d engine.DType, extents, dst, x []int) *MapPlan {
 	if f == nil {
 		panic("native: conjugate of a real dtype")
 	}
-	return newMap(d, f, 0, extents, dst, x)
+	return newMap(d, f, nil, 0, extents, dst, x)
 }
 
-func newMap(d engine.DType, f row, by complex128, extents []int, strides ...[]int) *MapPlan {
-	p := &MapPlan{f: f, by: newFactor(by)}
+func newMap(d engine.DType, f, past row, by complex128, extents []int, strides ...[]int) *MapPlan {
+	p := &MapPlan{f: f, past: past, by: newFactor(by)}
 	for o := range strides {
 		p.size[o] = d.Size()
 	}
@@ -87,6 +92,7 @@ func (p *MapPlan) over(extents []int, strides ...[]int) *MapPlan {
 	p.base = x.base
 	p.row(x.axes, len(strides))
 	p.items = extent(p.outer)
+	p.stream = p.past != nil && !p.gather && extent(x.axes)*p.size[0] >= streamBytes && p.n*p.size[0] >= rowBytes
 	return p
 }
 
@@ -140,6 +146,9 @@ func (p *MapPlan) part(outer []axis, a axis, limit int) []axis {
 	}
 	count := (a.n + limit - 1) / limit
 	p.n = (a.n + count - 1) / count
+	if limit == longRow {
+		p.n = (p.n + lineRow - 1) &^ (lineRow - 1)
+	}
 	count = (a.n + p.n - 1) / p.n
 	p.cut, p.tail = len(outer), a.n-(count-1)*p.n
 	parts := axis{n: count}
@@ -167,6 +176,7 @@ func (p *MapPlan) Run(ws *Workspace, at Operands, lo, hi int) {
 	if p.gather {
 		bufs = ws.rows()
 	}
+	stream := p.stream && at[0] != at[1] && at[0] != at[2] && at[0] != at[3]
 	var o odometer
 	o.seek(p.outer, p.base, lo)
 	for item := lo; item < hi; item++ {
@@ -178,12 +188,18 @@ func (p *MapPlan) Run(ws *Workspace, at Operands, lo, hi int) {
 			}
 			q[k] = unsafe.Add(at[k], o.pos[k])
 		}
-		if p.gather {
+		switch {
+		case p.gather:
 			p.gathered(bufs, q, n)
-		} else {
+		case stream:
+			p.streamed(q, n)
+		default:
 			p.call(q, n)
 		}
 		o.next()
+	}
+	if stream {
+		storeFence()
 	}
 }
 
@@ -219,6 +235,34 @@ func (p *MapPlan) count(o *odometer) int {
 		return p.tail
 	}
 	return p.n
+}
+
+// streamed computes a row and writes its whole lines past the caches.
+func (p *MapPlan) streamed(q Operands, n int) {
+	size := p.size[0]
+	skip := int(-uintptr(q[0]) & 63)
+	head := min(skip/size, n)
+	m := (n - head) * size &^ 63 / size
+	if skip%size != 0 || m == 0 {
+		p.call(q, n)
+		return
+	}
+	if head > 0 {
+		p.call(q, head)
+		q, n = p.after(q, head), n-head
+	}
+	p.past(q[0], q[1], q[2], m, &p.by)
+	if n > m { // no pointer may lie behind its tensor
+		p.call(p.after(q, m), n-m)
+	}
+}
+
+// after is where the operands go on after n elements.
+func (p *MapPlan) after(q Operands, n int) Operands {
+	for k := range q {
+		q[k] = unsafe.Add(q[k], n*p.size[k])
+	}
+	return q
 }
 
 // gathered computes a row by way of buffers, which lie in the workspace: on the

@@ -441,5 +441,5 @@ func (l Level) NewDivide(d engine.DType, by float64, extents, dst, x []int) *Map
 	default:
 		f = map1(func(z complex128) complex128 { return complex(real(z)/by, imag(z)/by) })
 	}
-	return newMap(d, f, 0, extents, dst, x)
+	return newMap(d, f, nil, 0, extents, dst, x)
 }

@@ -210,27 +210,28 @@ var complexFunctions = map[engine.Unary]func(complex128) complex128{
 	engine.Sqrt: cmplx.Sqrt, engine.Rsqrt: func(z complex128) complex128 { return 1 / cmplx.Sqrt(z) },
 }
 
-// unaryRow is the row of u for dtype d, nil if it has none.
-func unaryRow(l Level, u engine.Unary, d engine.DType) row {
+// unaryRow is the row of u for dtype d, nil if it has none, and that past the
+// caches, if there is one.
+func unaryRow(l Level, u engine.Unary, d engine.DType) (f, past row) {
 	switch d {
 	case engine.Bool:
 		if u == engine.Not {
-			return map1(func(x bool) bool { return !x })
+			return map1(func(x bool) bool { return !x }), nil
 		}
 	case engine.Int32:
-		return integerRow[int32](u)
+		return integerRow[int32](u), nil
 	case engine.Int64:
-		return integerRow[int64](u)
+		return integerRow[int64](u), nil
 	case engine.Float32:
 		return vectorFunction(l, u, d, floatRow[float32](u))
 	case engine.Float64:
 		return vectorFunction(l, u, d, floatRow[float64](u))
 	case engine.Complex64:
-		return vectorComplex(l, u, d, complexRow[complex64, float32](u))
+		return vectorComplex(l, u, d, complexRow[complex64, float32](u)), nil
 	case engine.Complex128:
-		return vectorComplex(l, u, d, complexRow[complex128, float64](u))
+		return vectorComplex(l, u, d, complexRow[complex128, float64](u)), nil
 	}
-	return nil
+	return nil, nil
 }
 
 func integerRow[T integer](u engine.Unary) row {
@@ -297,14 +298,15 @@ func complexRow[T complexNumber, R float](u engine.Unary) row {
 // NewUnary plans dst = u(x) for x of dtype d, over tensors of the given extents.
 // Strides are in elements. dst may be x where both have one dtype.
 func (l Level) NewUnary(u engine.Unary, d engine.DType, extents, dst, x []int) *MapPlan {
-	return newFunction(u.Name(), unaryRow(l, u, d), [maxOperands]int{outSize(u, d), d.Size()}, extents, dst, x)
+	f, past := unaryRow(l, u, d)
+	return newFunction(u.Name(), f, past, [maxOperands]int{outSize(u, d), d.Size()}, extents, dst, x)
 }
 
-func newFunction(name string, f row, size [maxOperands]int, extents []int, strides ...[]int) *MapPlan {
+func newFunction(name string, f, past row, size [maxOperands]int, extents []int, strides ...[]int) *MapPlan {
 	if f == nil {
 		panic(fmt.Sprintf("native: %s of a dtype that has none", name))
 	}
-	return (&MapPlan{f: f, size: size}).over(extents, strides...)
+	return (&MapPlan{f: f, past: past, size: size}).over(extents, strides...)
 }
 
 // outSize is the size of an element of op's output for inputs of dtype d.
@@ -323,7 +325,12 @@ func outSize(op engine.Op, d engine.DType) int {
 // NewBinary plans dst = b(x, y), as NewUnary does. Divisors of integers must not
 // be 0.
 func (l Level) NewBinary(b engine.Binary, d engine.DType, extents, dst, x, y []int) *MapPlan {
-	return newFunction(b.Name(), binaryFunction(l, b, d), [maxOperands]int{outSize(b, d), d.Size(), d.Size()}, extents, dst, x, y)
+	var past row
+	if d != engine.Bool {
+		r := rows(l, d).past
+		past = map[engine.Binary]row{engine.Sub: r.sub, engine.Div: r.div}[b]
+	}
+	return newFunction(b.Name(), binaryFunction(l, b, d), past, [maxOperands]int{outSize(b, d), d.Size(), d.Size()}, extents, dst, x, y)
 }
 
 func binaryFunction(l Level, b engine.Binary, d engine.DType) row {

@@ -32,6 +32,8 @@ type row func(dst, x, y unsafe.Pointer, n int, by *factor)
 type rowsOf struct {
 	add, mul, scale, conj row
 	sub, div, max, min    row // nil where there is none, or none but the function's own
+
+	past struct{ add, sub, mul, div row } // the same past the caches, into whole lines; nil where there are none
 }
 
 func portableRows(d engine.DType) rowsOf {

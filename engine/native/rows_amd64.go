@@ -22,15 +22,21 @@ func rows(l Level, d engine.DType) rowsOf {
 func (r *rowsOf) longer(d engine.DType) {
 	switch d {
 	case engine.Float32, engine.Complex64:
-		r.add, r.sub = longRowOf(addLongF32, r.add, d), longRowOf(subLongF32, r.sub, d)
+		r.add, r.past.add = longRowOf(addLongF32, r.add, d), longRowOf(addLongF32Past, r.add, d)
+		r.sub, r.past.sub = longRowOf(subLongF32, r.sub, d), longRowOf(subLongF32Past, r.sub, d)
 	case engine.Float64, engine.Complex128:
-		r.add, r.sub = longRowOf(addLongF64, r.add, d), longRowOf(subLongF64, r.sub, d)
+		r.add, r.past.add = longRowOf(addLongF64, r.add, d), longRowOf(addLongF64Past, r.add, d)
+		r.sub, r.past.sub = longRowOf(subLongF64, r.sub, d), longRowOf(subLongF64Past, r.sub, d)
 	}
 	switch d {
 	case engine.Float32:
-		r.mul = longRowOf(mulLongF32, r.mul, d)
+		r.mul, r.past.mul = longRowOf(mulLongF32, r.mul, d), longRowOf(mulLongF32Past, r.mul, d)
+		r.div, r.past.div = longRowOf(divLongF32, r.div, d), longRowOf(divLongF32Past, r.div, d)
 	case engine.Float64:
-		r.mul = longRowOf(mulLongF64, r.mul, d)
+		r.mul, r.past.mul = longRowOf(mulLongF64, r.mul, d), longRowOf(mulLongF64Past, r.mul, d)
+		r.div, r.past.div = longRowOf(divLongF64, r.div, d), longRowOf(divLongF64Past, r.div, d)
+	case engine.Complex128:
+		r.mul, r.past.mul = longRowOf(mulLongC128, r.mul, d), longRowOf(mulLongC128Past, r.mul, d)
 	}
 }
 

@@ -32,19 +32,55 @@ func mulRowC128(dst, x, y unsafe.Pointer, n int)
 func addLongF32(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
+func addLongF32Past(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
 func addLongF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func addLongF64Past(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
 func mulLongF32(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
+func mulLongF32Past(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
 func mulLongF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func mulLongF64Past(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func divLongF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func divLongF32Past(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func divLongF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func divLongF64Past(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
 func subLongF32(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
+func subLongF32Past(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
 func subLongF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func subLongF64Past(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func mulLongC128(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func mulLongC128Past(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
 func subRowF32(dst, x, y unsafe.Pointer, n int)
@@ -82,9 +118,6 @@ func scaleRowC128(dst, x, y unsafe.Pointer, n int)
 //go:noescape
 func streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int)
 
-//go:noescape
-func streamLines(dst, src, nextX, nextY unsafe.Pointer, n int)
-
 func storeFence()
 
 //go:noescape
@@ -112,109 +145,109 @@ func minSpanF32(sums, x unsafe.Pointer, n int)
 func minSpanF64(sums, x unsafe.Pointer, n int)
 
 //go:noescape
-func expF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func expF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func expm1F64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func expm1F64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func tanhF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func tanhF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func logF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func logF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func log1pF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func log1pF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func sinF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func sinF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func cosF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func cosF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func sqrtF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func sqrtF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func rsqrtF64AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func rsqrtF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func expF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func expF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func expm1F32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func expm1F32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func tanhF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func tanhF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func logF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func logF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func log1pF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func log1pF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func sinF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func sinF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func cosF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func cosF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func sqrtF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func sqrtF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func rsqrtF32AVX2(dst, x unsafe.Pointer, n int) (at, odd int)
+func rsqrtF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func expF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func expF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func expm1F64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func expm1F64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func tanhF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func tanhF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func logF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func logF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func log1pF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func log1pF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func sinF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func sinF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func cosF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func cosF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func sqrtF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func sqrtF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func rsqrtF64AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func rsqrtF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func expF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func expF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func expm1F32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func expm1F32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func tanhF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func tanhF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func logF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func logF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func log1pF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func log1pF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func sinF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func sinF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func cosF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func cosF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func sqrtF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func sqrtF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
-func rsqrtF32AVX512(dst, x unsafe.Pointer, n int) (at, odd int)
+func rsqrtF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)

@@ -277,6 +277,35 @@ loop:
 	VZEROUPPER
 	RET
 
+// func addLongF32Past(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·addLongF32Past(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	PREFETCHT0 4096(SI)
+	PREFETCHT0 4160(SI)
+	PREFETCHT0 4096(DX)
+	PREFETCHT0 4160(DX)
+	VMOVUPD    (DX), Z0
+	VMOVUPD    64(DX), Z1
+	VMOVUPD    (SI), Z2
+	VMOVUPD    64(SI), Z3
+	VADDPS     Z0, Z2, Z4
+	VADDPS     Z1, Z3, Z5
+	VMOVNTPD   Z4, (DI)
+	VMOVNTPD   Z5, 64(DI)
+	SUBQ       $-128, SI
+	SUBQ       $-128, DX
+	SUBQ       $-128, DI
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
 // func addLongF64(dst uintptr, x uintptr, y uintptr, n int)
 // Requires: AVX, AVX512F
 TEXT ·addLongF64(SB), NOSPLIT, $0-32
@@ -299,6 +328,35 @@ loop:
 	SUBQ    $-128, DI
 	DECQ    CX
 	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func addLongF64Past(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·addLongF64Past(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	PREFETCHT0 4096(SI)
+	PREFETCHT0 4160(SI)
+	PREFETCHT0 4096(DX)
+	PREFETCHT0 4160(DX)
+	VMOVUPD    (DX), Z0
+	VMOVUPD    64(DX), Z1
+	VMOVUPD    (SI), Z2
+	VMOVUPD    64(SI), Z3
+	VADDPD     Z0, Z2, Z4
+	VADDPD     Z1, Z3, Z5
+	VMOVNTPD   Z4, (DI)
+	VMOVNTPD   Z5, 64(DI)
+	SUBQ       $-128, SI
+	SUBQ       $-128, DX
+	SUBQ       $-128, DI
+	DECQ       CX
+	JNZ        loop
 	VZEROUPPER
 	RET
 
@@ -327,6 +385,35 @@ loop:
 	VZEROUPPER
 	RET
 
+// func mulLongF32Past(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·mulLongF32Past(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	PREFETCHT0 4096(SI)
+	PREFETCHT0 4160(SI)
+	PREFETCHT0 4096(DX)
+	PREFETCHT0 4160(DX)
+	VMOVUPD    (DX), Z0
+	VMOVUPD    64(DX), Z1
+	VMOVUPD    (SI), Z2
+	VMOVUPD    64(SI), Z3
+	VMULPS     Z0, Z2, Z4
+	VMULPS     Z1, Z3, Z5
+	VMOVNTPD   Z4, (DI)
+	VMOVNTPD   Z5, 64(DI)
+	SUBQ       $-128, SI
+	SUBQ       $-128, DX
+	SUBQ       $-128, DI
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
 // func mulLongF64(dst uintptr, x uintptr, y uintptr, n int)
 // Requires: AVX, AVX512F
 TEXT ·mulLongF64(SB), NOSPLIT, $0-32
@@ -349,6 +436,143 @@ loop:
 	SUBQ    $-128, DI
 	DECQ    CX
 	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func mulLongF64Past(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·mulLongF64Past(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	PREFETCHT0 4096(SI)
+	PREFETCHT0 4160(SI)
+	PREFETCHT0 4096(DX)
+	PREFETCHT0 4160(DX)
+	VMOVUPD    (DX), Z0
+	VMOVUPD    64(DX), Z1
+	VMOVUPD    (SI), Z2
+	VMOVUPD    64(SI), Z3
+	VMULPD     Z0, Z2, Z4
+	VMULPD     Z1, Z3, Z5
+	VMOVNTPD   Z4, (DI)
+	VMOVNTPD   Z5, 64(DI)
+	SUBQ       $-128, SI
+	SUBQ       $-128, DX
+	SUBQ       $-128, DI
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
+// func divLongF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F
+TEXT ·divLongF32(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (DX), Z0
+	VMOVUPD 64(DX), Z1
+	VMOVUPD (SI), Z2
+	VMOVUPD 64(SI), Z3
+	VDIVPS  Z0, Z2, Z4
+	VDIVPS  Z1, Z3, Z5
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	SUBQ    $-128, SI
+	SUBQ    $-128, DX
+	SUBQ    $-128, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func divLongF32Past(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·divLongF32Past(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	PREFETCHT0 4096(SI)
+	PREFETCHT0 4160(SI)
+	PREFETCHT0 4096(DX)
+	PREFETCHT0 4160(DX)
+	VMOVUPD    (DX), Z0
+	VMOVUPD    64(DX), Z1
+	VMOVUPD    (SI), Z2
+	VMOVUPD    64(SI), Z3
+	VDIVPS     Z0, Z2, Z4
+	VDIVPS     Z1, Z3, Z5
+	VMOVNTPD   Z4, (DI)
+	VMOVNTPD   Z5, 64(DI)
+	SUBQ       $-128, SI
+	SUBQ       $-128, DX
+	SUBQ       $-128, DI
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
+// func divLongF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F
+TEXT ·divLongF64(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (DX), Z0
+	VMOVUPD 64(DX), Z1
+	VMOVUPD (SI), Z2
+	VMOVUPD 64(SI), Z3
+	VDIVPD  Z0, Z2, Z4
+	VDIVPD  Z1, Z3, Z5
+	VMOVUPD Z4, (DI)
+	VMOVUPD Z5, 64(DI)
+	SUBQ    $-128, SI
+	SUBQ    $-128, DX
+	SUBQ    $-128, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func divLongF64Past(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·divLongF64Past(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	PREFETCHT0 4096(SI)
+	PREFETCHT0 4160(SI)
+	PREFETCHT0 4096(DX)
+	PREFETCHT0 4160(DX)
+	VMOVUPD    (DX), Z0
+	VMOVUPD    64(DX), Z1
+	VMOVUPD    (SI), Z2
+	VMOVUPD    64(SI), Z3
+	VDIVPD     Z0, Z2, Z4
+	VDIVPD     Z1, Z3, Z5
+	VMOVNTPD   Z4, (DI)
+	VMOVNTPD   Z5, 64(DI)
+	SUBQ       $-128, SI
+	SUBQ       $-128, DX
+	SUBQ       $-128, DI
+	DECQ       CX
+	JNZ        loop
 	VZEROUPPER
 	RET
 
@@ -377,6 +601,35 @@ loop:
 	VZEROUPPER
 	RET
 
+// func subLongF32Past(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·subLongF32Past(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	PREFETCHT0 4096(SI)
+	PREFETCHT0 4160(SI)
+	PREFETCHT0 4096(DX)
+	PREFETCHT0 4160(DX)
+	VMOVUPD    (DX), Z0
+	VMOVUPD    64(DX), Z1
+	VMOVUPD    (SI), Z2
+	VMOVUPD    64(SI), Z3
+	VSUBPS     Z0, Z2, Z4
+	VSUBPS     Z1, Z3, Z5
+	VMOVNTPD   Z4, (DI)
+	VMOVNTPD   Z5, 64(DI)
+	SUBQ       $-128, SI
+	SUBQ       $-128, DX
+	SUBQ       $-128, DI
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
 // func subLongF64(dst uintptr, x uintptr, y uintptr, n int)
 // Requires: AVX, AVX512F
 TEXT ·subLongF64(SB), NOSPLIT, $0-32
@@ -399,6 +652,111 @@ loop:
 	SUBQ    $-128, DI
 	DECQ    CX
 	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func subLongF64Past(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·subLongF64Past(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	PREFETCHT0 4096(SI)
+	PREFETCHT0 4160(SI)
+	PREFETCHT0 4096(DX)
+	PREFETCHT0 4160(DX)
+	VMOVUPD    (DX), Z0
+	VMOVUPD    64(DX), Z1
+	VMOVUPD    (SI), Z2
+	VMOVUPD    64(SI), Z3
+	VSUBPD     Z0, Z2, Z4
+	VSUBPD     Z1, Z3, Z5
+	VMOVNTPD   Z4, (DI)
+	VMOVNTPD   Z5, 64(DI)
+	SUBQ       $-128, SI
+	SUBQ       $-128, DX
+	SUBQ       $-128, DI
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
+// func mulLongC128(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F
+TEXT ·mulLongC128(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+0(SB), Z8
+
+loop:
+	VMOVUPD        (DX), Z0
+	VMOVUPD        64(DX), Z1
+	VMOVUPD        (SI), Z2
+	VMOVUPD        64(SI), Z3
+	VPERMILPD      $0x55, Z2, Z9
+	VMOVDDUP       Z0, Z10
+	VPERMILPD      $0xff, Z0, Z11
+	VMULPD         Z10, Z2, Z4
+	VMULPD         Z11, Z9, Z9
+	VFMADDSUB213PD Z9, Z8, Z4
+	VPERMILPD      $0x55, Z3, Z9
+	VMOVDDUP       Z1, Z10
+	VPERMILPD      $0xff, Z1, Z11
+	VMULPD         Z10, Z3, Z5
+	VMULPD         Z11, Z9, Z9
+	VFMADDSUB213PD Z9, Z8, Z5
+	VMOVUPD        Z4, (DI)
+	VMOVUPD        Z5, 64(DI)
+	SUBQ           $-128, SI
+	SUBQ           $-128, DX
+	SUBQ           $-128, DI
+	DECQ           CX
+	JNZ            loop
+	VZEROUPPER
+	RET
+
+// func mulLongC128Past(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX512F, MMX+
+TEXT ·mulLongC128Past(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+0(SB), Z8
+
+loop:
+	PREFETCHT0     4096(SI)
+	PREFETCHT0     4160(SI)
+	PREFETCHT0     4096(DX)
+	PREFETCHT0     4160(DX)
+	VMOVUPD        (DX), Z0
+	VMOVUPD        64(DX), Z1
+	VMOVUPD        (SI), Z2
+	VMOVUPD        64(SI), Z3
+	VPERMILPD      $0x55, Z2, Z9
+	VMOVDDUP       Z0, Z10
+	VPERMILPD      $0xff, Z0, Z11
+	VMULPD         Z10, Z2, Z4
+	VMULPD         Z11, Z9, Z9
+	VFMADDSUB213PD Z9, Z8, Z4
+	VPERMILPD      $0x55, Z3, Z9
+	VMOVDDUP       Z1, Z10
+	VPERMILPD      $0xff, Z1, Z11
+	VMULPD         Z10, Z3, Z5
+	VMULPD         Z11, Z9, Z9
+	VFMADDSUB213PD Z9, Z8, Z5
+	VMOVNTPD       Z4, (DI)
+	VMOVNTPD       Z5, 64(DI)
+	SUBQ           $-128, SI
+	SUBQ           $-128, DX
+	SUBQ           $-128, DI
+	DECQ           CX
+	JNZ            loop
 	VZEROUPPER
 	RET
 
@@ -1185,111 +1543,167 @@ line:
 	VZEROUPPER
 	RET
 
-// func streamLines(dst uintptr, src uintptr, nextX uintptr, nextY uintptr, n int)
-// Requires: AVX, MMX+
-TEXT ·streamLines(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), DI
-	MOVQ src+8(FP), SI
-	MOVQ nextX+16(FP), DX
-	MOVQ nextY+24(FP), R8
-	MOVQ n+32(FP), CX
-	XORQ AX, AX
-
-line:
-	PREFETCHT0 (DX)(AX*1)
-	PREFETCHT0 (R8)(AX*1)
-	VMOVUPS    (SI)(AX*1), Y0
-	VMOVUPS    32(SI)(AX*1), Y1
-	VMOVNTPS   Y0, (DI)(AX*1)
-	VMOVNTPS   Y1, 32(DI)(AX*1)
-	ADDQ       $+64, AX
-	DECQ       CX
-	JNZ        line
-	VZEROUPPER
-	RET
-
 // func storeFence()
 // Requires: MMX+
 TEXT ·storeFence(SB), NOSPLIT, $0
 	SFENCE
 	RET
 
-// func expF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·expF64AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func expF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·expF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
 	JL           tail
 	VMOVUPD      (CX)(BX*8), Y0
-	VBROADCASTSD constants<>+0(SB), Y1
-	VMINPD       Y0, Y1, Y0
 	VBROADCASTSD constants<>+8(SB), Y1
-	VMAXPD       Y0, Y1, Y0
+	VMINPD       Y0, Y1, Y0
 	VBROADCASTSD constants<>+16(SB), Y1
-	VBROADCASTSD constants<>+24(SB), Y2
+	VMAXPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+24(SB), Y1
+	VBROADCASTSD constants<>+32(SB), Y2
 	VMOVAPD      Y2, Y2
 	VFMADD231PD  Y1, Y0, Y2
-	VBROADCASTSD constants<>+24(SB), Y1
+	VBROADCASTSD constants<>+32(SB), Y1
 	VSUBPD       Y1, Y2, Y1
-	VBROADCASTSD constants<>+32(SB), Y2
-	VBROADCASTSD constants<>+40(SB), Y3
+	VBROADCASTSD constants<>+40(SB), Y2
+	VBROADCASTSD constants<>+48(SB), Y3
 	VMOVAPD      Y0, Y0
 	VFNMADD231PD Y3, Y1, Y0
 	VMOVAPD      Y0, Y0
 	VFNMADD231PD Y2, Y1, Y0
 	VMULPD       Y0, Y0, Y2
-	VBROADCASTSD constants<>+48(SB), Y3
-	VMOVAPD      Y3, Y3
+	VMULPD       Y0, Y0, Y3
 	VBROADCASTSD constants<>+56(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+64(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+72(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+80(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+88(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+96(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+104(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+112(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+120(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+128(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
+	VMOVAPD      Y4, Y4
+	VBROADCASTSD constants<>+64(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+72(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+80(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+88(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+96(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+104(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+112(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+120(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+128(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VMOVAPD      Y5, Y3
+	VFMADD231PD  Y0, Y4, Y3
 	VMOVAPD      Y0, Y0
 	VFMADD231PD  Y3, Y2, Y0
-	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+0(SB), Y2
 	VADDPD       Y2, Y0, Y0
-	VBROADCASTSD constants<>+128(SB), Y2
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y2, Y1, Y3
-	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y2
 	VSUBPD       Y2, Y3, Y2
 	VSUBPD       Y2, Y1, Y1
 	VPSLLQ       $0x34, Y3, Y2
-	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+0(SB), Y3
 	VPADDQ       Y3, Y2, Y2
 	VMULPD       Y2, Y0, Y0
-	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y2
 	VADDPD       Y2, Y1, Y1
 	VPSLLQ       $0x34, Y1, Y1
-	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+0(SB), Y2
 	VPADDQ       Y2, Y1, Y1
 	VMULPD       Y1, Y0, Y0
 	VMOVUPD      Y0, (AX)(BX*8)
 	ADDQ         $+4, BX
 	SUBQ         $+4, DX
 	JMP          loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*8)
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+8(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+16(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+24(SB), Y1
+	VBROADCASTSD constants<>+32(SB), Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y1, Y0, Y2
+	VBROADCASTSD constants<>+32(SB), Y1
+	VSUBPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+40(SB), Y2
+	VBROADCASTSD constants<>+48(SB), Y3
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y3, Y1, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y2, Y1, Y0
+	VMULPD       Y0, Y0, Y2
+	VMULPD       Y0, Y0, Y3
+	VBROADCASTSD constants<>+56(SB), Y4
+	VMOVAPD      Y4, Y4
+	VBROADCASTSD constants<>+64(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+72(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+80(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+88(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+96(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+104(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+112(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+120(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+128(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VMOVAPD      Y5, Y3
+	VFMADD231PD  Y0, Y4, Y3
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y3, Y2, Y0
+	VBROADCASTSD constants<>+0(SB), Y2
+	VADDPD       Y2, Y0, Y0
+	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+32(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VSUBPD       Y2, Y1, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+0(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VMULPD       Y2, Y0, Y0
+	VBROADCASTSD constants<>+32(SB), Y2
+	VADDPD       Y2, Y1, Y1
+	VPSLLQ       $0x34, Y1, Y1
+	VBROADCASTSD constants<>+0(SB), Y2
+	VPADDQ       Y2, Y1, Y1
+	VMULPD       Y1, Y0, Y0
+	VMOVNTPD     Y0, (AX)(BX*8)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          past
 
 tail:
 	TESTQ        DX, DX
@@ -1299,64 +1713,67 @@ tail:
 	SUBQ         DX, DI
 	VMOVUPS      (SI)(DI*8), Y0
 	VMASKMOVPD   (CX)(BX*8), Y0, Y1
-	VBROADCASTSD constants<>+0(SB), Y2
-	VMINPD       Y1, Y2, Y1
 	VBROADCASTSD constants<>+8(SB), Y2
-	VMAXPD       Y1, Y2, Y1
+	VMINPD       Y1, Y2, Y1
 	VBROADCASTSD constants<>+16(SB), Y2
-	VBROADCASTSD constants<>+24(SB), Y3
+	VMAXPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y2, Y1, Y3
-	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y2
 	VSUBPD       Y2, Y3, Y2
-	VBROADCASTSD constants<>+32(SB), Y3
-	VBROADCASTSD constants<>+40(SB), Y4
+	VBROADCASTSD constants<>+40(SB), Y3
+	VBROADCASTSD constants<>+48(SB), Y4
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y4, Y2, Y1
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y3, Y2, Y1
 	VMULPD       Y1, Y1, Y3
-	VBROADCASTSD constants<>+48(SB), Y4
-	VMOVAPD      Y4, Y4
+	VMULPD       Y1, Y1, Y4
 	VBROADCASTSD constants<>+56(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+64(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+72(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+80(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+88(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+96(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+104(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+112(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+120(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+128(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+104(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+112(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+120(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VMOVAPD      Y6, Y4
+	VFMADD231PD  Y1, Y5, Y4
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y4, Y3, Y1
-	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+0(SB), Y3
 	VADDPD       Y3, Y1, Y1
-	VBROADCASTSD constants<>+128(SB), Y3
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y3, Y2, Y4
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y3
 	VSUBPD       Y3, Y4, Y3
 	VSUBPD       Y3, Y2, Y2
 	VPSLLQ       $0x34, Y4, Y3
-	VBROADCASTSD constants<>+136(SB), Y4
+	VBROADCASTSD constants<>+0(SB), Y4
 	VPADDQ       Y4, Y3, Y3
 	VMULPD       Y3, Y1, Y1
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y3
 	VADDPD       Y3, Y2, Y2
 	VPSLLQ       $0x34, Y2, Y2
-	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+0(SB), Y3
 	VPADDQ       Y3, Y2, Y2
 	VMULPD       Y2, Y1, Y1
 	VMASKMOVPD   Y1, Y0, (AX)(BX*8)
@@ -1364,18 +1781,21 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func expm1F64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·expm1F64AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func expm1F64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·expm1F64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -1385,47 +1805,50 @@ loop:
 	VMINPD       Y0, Y1, Y1
 	VBROADCASTSD constants<>+152(SB), Y2
 	VMAXPD       Y1, Y2, Y1
-	VBROADCASTSD constants<>+16(SB), Y2
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y2, Y1, Y3
-	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y2
 	VSUBPD       Y2, Y3, Y2
-	VBROADCASTSD constants<>+32(SB), Y4
-	VBROADCASTSD constants<>+40(SB), Y5
+	VBROADCASTSD constants<>+40(SB), Y4
+	VBROADCASTSD constants<>+48(SB), Y5
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y5, Y2, Y1
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y4, Y2, Y1
 	VMULPD       Y1, Y1, Y2
-	VBROADCASTSD constants<>+48(SB), Y4
-	VMOVAPD      Y4, Y4
+	VMULPD       Y1, Y1, Y4
 	VBROADCASTSD constants<>+56(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+64(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+72(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+80(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+88(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+96(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+104(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+112(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+120(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+128(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+104(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+112(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+120(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VMOVAPD      Y6, Y4
+	VFMADD231PD  Y1, Y5, Y4
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y4, Y2, Y1
 	VPSLLQ       $0x34, Y3, Y2
-	VBROADCASTSD constants<>+128(SB), Y3
+	VBROADCASTSD constants<>+136(SB), Y3
 	VPADDQ       Y3, Y2, Y2
-	VBROADCASTSD constants<>+128(SB), Y3
+	VBROADCASTSD constants<>+136(SB), Y3
 	VSUBPD       Y3, Y2, Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y1, Y2, Y3
@@ -1440,6 +1863,73 @@ loop:
 	SUBQ         $+4, DX
 	JMP          loop
 
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*8)
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+144(SB), Y1
+	VMINPD       Y0, Y1, Y1
+	VBROADCASTSD constants<>+152(SB), Y2
+	VMAXPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+32(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+40(SB), Y4
+	VBROADCASTSD constants<>+48(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y5, Y2, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y4, Y2, Y1
+	VMULPD       Y1, Y1, Y2
+	VMULPD       Y1, Y1, Y4
+	VBROADCASTSD constants<>+56(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+104(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+112(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+120(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VMOVAPD      Y6, Y4
+	VFMADD231PD  Y1, Y5, Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y2, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VSUBPD       Y3, Y2, Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VADDPD       Y3, Y3, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VMOVNTPD     Y0, (AX)(BX*8)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          past
+
 tail:
 	TESTQ        DX, DX
 	JZ           done
@@ -1452,47 +1942,50 @@ tail:
 	VMINPD       Y1, Y2, Y2
 	VBROADCASTSD constants<>+152(SB), Y3
 	VMAXPD       Y2, Y3, Y2
-	VBROADCASTSD constants<>+16(SB), Y3
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y3, Y2, Y4
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y3
 	VSUBPD       Y3, Y4, Y3
-	VBROADCASTSD constants<>+32(SB), Y5
-	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+40(SB), Y5
+	VBROADCASTSD constants<>+48(SB), Y6
 	VMOVAPD      Y2, Y2
 	VFNMADD231PD Y6, Y3, Y2
 	VMOVAPD      Y2, Y2
 	VFNMADD231PD Y5, Y3, Y2
 	VMULPD       Y2, Y2, Y3
-	VBROADCASTSD constants<>+48(SB), Y5
-	VMOVAPD      Y5, Y5
+	VMULPD       Y2, Y2, Y5
 	VBROADCASTSD constants<>+56(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+64(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+72(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+80(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+88(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+96(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+104(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+112(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+120(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+128(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+64(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+72(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+80(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+88(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+96(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+104(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+112(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+120(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+128(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+136(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VMOVAPD      Y7, Y5
+	VFMADD231PD  Y2, Y6, Y5
 	VMOVAPD      Y2, Y2
 	VFMADD231PD  Y5, Y3, Y2
 	VPSLLQ       $0x34, Y4, Y3
-	VBROADCASTSD constants<>+128(SB), Y4
+	VBROADCASTSD constants<>+136(SB), Y4
 	VPADDQ       Y4, Y3, Y3
-	VBROADCASTSD constants<>+128(SB), Y4
+	VBROADCASTSD constants<>+136(SB), Y4
 	VSUBPD       Y4, Y3, Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y2, Y3, Y4
@@ -1507,18 +2000,21 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func tanhF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tanhF64AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func tanhF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tanhF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -1529,47 +2025,50 @@ loop:
 	VBROADCASTSD constants<>+176(SB), Y2
 	VMINPD       Y1, Y2, Y1
 	VADDPD       Y1, Y1, Y1
-	VBROADCASTSD constants<>+16(SB), Y2
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y2, Y1, Y3
-	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y2
 	VSUBPD       Y2, Y3, Y2
-	VBROADCASTSD constants<>+32(SB), Y4
-	VBROADCASTSD constants<>+40(SB), Y5
+	VBROADCASTSD constants<>+40(SB), Y4
+	VBROADCASTSD constants<>+48(SB), Y5
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y5, Y2, Y1
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y4, Y2, Y1
 	VMULPD       Y1, Y1, Y2
-	VBROADCASTSD constants<>+48(SB), Y4
-	VMOVAPD      Y4, Y4
+	VMULPD       Y1, Y1, Y4
 	VBROADCASTSD constants<>+56(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+64(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+72(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+80(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+88(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+96(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+104(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+112(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+120(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+128(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+104(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+112(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+120(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VMOVAPD      Y6, Y4
+	VFMADD231PD  Y1, Y5, Y4
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y4, Y2, Y1
 	VPSLLQ       $0x34, Y3, Y2
-	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+0(SB), Y3
 	VPADDQ       Y3, Y2, Y2
-	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+0(SB), Y3
 	VSUBPD       Y3, Y2, Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y1, Y2, Y3
@@ -1586,6 +2085,76 @@ loop:
 	SUBQ         $+4, DX
 	JMP          loop
 
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*8)
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+176(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VADDPD       Y1, Y1, Y1
+	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+32(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+40(SB), Y4
+	VBROADCASTSD constants<>+48(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y5, Y2, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y4, Y2, Y1
+	VMULPD       Y1, Y1, Y2
+	VMULPD       Y1, Y1, Y4
+	VBROADCASTSD constants<>+56(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+104(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+112(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+120(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VMOVAPD      Y6, Y4
+	VFMADD231PD  Y1, Y5, Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y2, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+0(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VBROADCASTSD constants<>+0(SB), Y3
+	VSUBPD       Y3, Y2, Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VBROADCASTSD constants<>+184(SB), Y1
+	VADDPD       Y1, Y3, Y1
+	VDIVPD       Y1, Y3, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VMOVNTPD     Y0, (AX)(BX*8)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          past
+
 tail:
 	TESTQ        DX, DX
 	JZ           done
@@ -1599,47 +2168,50 @@ tail:
 	VBROADCASTSD constants<>+176(SB), Y3
 	VMINPD       Y2, Y3, Y2
 	VADDPD       Y2, Y2, Y2
-	VBROADCASTSD constants<>+16(SB), Y3
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y3, Y2, Y4
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y3
 	VSUBPD       Y3, Y4, Y3
-	VBROADCASTSD constants<>+32(SB), Y5
-	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+40(SB), Y5
+	VBROADCASTSD constants<>+48(SB), Y6
 	VMOVAPD      Y2, Y2
 	VFNMADD231PD Y6, Y3, Y2
 	VMOVAPD      Y2, Y2
 	VFNMADD231PD Y5, Y3, Y2
 	VMULPD       Y2, Y2, Y3
-	VBROADCASTSD constants<>+48(SB), Y5
-	VMOVAPD      Y5, Y5
+	VMULPD       Y2, Y2, Y5
 	VBROADCASTSD constants<>+56(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+64(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+72(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+80(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+88(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+96(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+104(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+112(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+120(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+128(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+64(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+72(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+80(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+88(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+96(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+104(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+112(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+120(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+128(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+136(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VMOVAPD      Y7, Y5
+	VFMADD231PD  Y2, Y6, Y5
 	VMOVAPD      Y2, Y2
 	VFMADD231PD  Y5, Y3, Y2
 	VPSLLQ       $0x34, Y4, Y3
-	VBROADCASTSD constants<>+136(SB), Y4
+	VBROADCASTSD constants<>+0(SB), Y4
 	VPADDQ       Y4, Y3, Y3
-	VBROADCASTSD constants<>+136(SB), Y4
+	VBROADCASTSD constants<>+0(SB), Y4
 	VSUBPD       Y4, Y3, Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y2, Y3, Y4
@@ -1656,18 +2228,21 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func logF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·logF64AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func logF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·logF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -1689,31 +2264,34 @@ loop:
 	VANDPD       Y5, Y0, Y0
 	VBROADCASTSD constants<>+240(SB), Y5
 	VPADDQ       Y5, Y0, Y0
-	VBROADCASTSD constants<>+136(SB), Y5
+	VBROADCASTSD constants<>+0(SB), Y5
 	VSUBPD       Y5, Y0, Y0
 	VBROADCASTSD constants<>+184(SB), Y5
 	VADDPD       Y5, Y0, Y5
-	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+0(SB), Y6
 	VDIVPD       Y5, Y6, Y5
 	VMULPD       Y5, Y0, Y5
 	VMULPD       Y5, Y5, Y6
-	VBROADCASTSD constants<>+128(SB), Y7
+	VBROADCASTSD constants<>+136(SB), Y7
 	VMULPD       Y7, Y0, Y7
 	VMULPD       Y0, Y7, Y7
-	VBROADCASTSD constants<>+248(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+256(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+264(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+272(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+280(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+288(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+296(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+248(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+256(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+264(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+272(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+280(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+288(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
 	VMOVAPD      Y7, Y9
 	VFMADD231PD  Y8, Y6, Y9
 	VBROADCASTSD constants<>+304(SB), Y6
@@ -1729,18 +2307,95 @@ loop:
 	VANDNPS      Y3, Y2, Y3
 	VMOVMSKPD    Y2, SI
 	TESTQ        SI, SI
-	JZ           fullEven
+	JZ           loopEven
 	VMASKMOVPD   Y0, Y3, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         SI, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VMOVUPD Y0, (AX)(BX*8)
 	ADDQ    $+4, BX
 	SUBQ    $+4, DX
 	JMP     loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*8)
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+192(SB), Y1
+	VCMPPD       $0x19, Y1, Y0, Y1
+	VBROADCASTSD constants<>+200(SB), Y2
+	VCMPPD       $0x16, Y2, Y0, Y2
+	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+208(SB), Y1
+	VPADDQ       Y1, Y0, Y0
+	VPSRLQ       $0x34, Y0, Y1
+	VBROADCASTSD constants<>+216(SB), Y5
+	VORPD        Y5, Y1, Y1
+	VBROADCASTSD constants<>+224(SB), Y5
+	VSUBPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+232(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+240(SB), Y5
+	VPADDQ       Y5, Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y5
+	VSUBPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y0, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VDIVPD       Y5, Y6, Y5
+	VMULPD       Y5, Y0, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMULPD       Y7, Y0, Y7
+	VMULPD       Y0, Y7, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+248(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+256(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+264(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+272(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+280(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+288(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMOVAPD      Y7, Y9
+	VFMADD231PD  Y8, Y6, Y9
+	VBROADCASTSD constants<>+304(SB), Y6
+	VMULPD       Y6, Y1, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y9, Y5, Y6
+	VSUBPD       Y6, Y7, Y5
+	VSUBPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y5, Y1, Y0
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDNPS      Y3, Y2, Y3
+	VMOVMSKPD    Y2, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y3, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(BX*8)
+	ADDQ     $+4, BX
+	SUBQ     $+4, DX
+	JMP      past
 
 tail:
 	TESTQ        DX, DX
@@ -1766,31 +2421,34 @@ tail:
 	VANDPD       Y5, Y1, Y1
 	VBROADCASTSD constants<>+240(SB), Y5
 	VPADDQ       Y5, Y1, Y1
-	VBROADCASTSD constants<>+136(SB), Y5
+	VBROADCASTSD constants<>+0(SB), Y5
 	VSUBPD       Y5, Y1, Y1
 	VBROADCASTSD constants<>+184(SB), Y5
 	VADDPD       Y5, Y1, Y5
-	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+0(SB), Y6
 	VDIVPD       Y5, Y6, Y5
 	VMULPD       Y5, Y1, Y5
 	VMULPD       Y5, Y5, Y6
-	VBROADCASTSD constants<>+128(SB), Y7
+	VBROADCASTSD constants<>+136(SB), Y7
 	VMULPD       Y7, Y1, Y7
 	VMULPD       Y1, Y7, Y7
-	VBROADCASTSD constants<>+248(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+256(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+264(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+272(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+280(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+288(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+296(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+248(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+256(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+264(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+272(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+280(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+288(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
 	VMOVAPD      Y7, Y9
 	VFMADD231PD  Y8, Y6, Y9
 	VBROADCASTSD constants<>+304(SB), Y6
@@ -1810,8 +2468,8 @@ tail:
 	JZ           partEven
 	VMASKMOVPD   Y1, Y4, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         CX, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         CX, odd+40(FP)
 	RET
 
 partEven:
@@ -1820,18 +2478,21 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func log1pF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·log1pF64AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func log1pF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·log1pF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -1842,7 +2503,7 @@ loop:
 	VBROADCASTSD constants<>+328(SB), Y2
 	VCMPPD       $0x16, Y2, Y0, Y2
 	VORPD        Y1, Y2, Y2
-	VBROADCASTSD constants<>+136(SB), Y1
+	VBROADCASTSD constants<>+0(SB), Y1
 	VADDPD       Y1, Y0, Y5
 	VSUBPD       Y0, Y5, Y6
 	VSUBPD       Y6, Y5, Y7
@@ -1860,34 +2521,35 @@ loop:
 	VANDPD       Y8, Y6, Y6
 	VBROADCASTSD constants<>+240(SB), Y8
 	VPADDQ       Y8, Y6, Y6
-	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y8
 	VSUBPD       Y8, Y6, Y6
-	VBROADCASTSD constants<>+136(SB), Y8
-	VDIVPD       Y5, Y8, Y5
-	VMULPD       Y5, Y1, Y1
+	VDIVPD       Y5, Y1, Y1
 	VBROADCASTSD constants<>+184(SB), Y5
 	VADDPD       Y5, Y6, Y5
-	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y8
 	VDIVPD       Y5, Y8, Y5
 	VMULPD       Y5, Y6, Y5
 	VMULPD       Y5, Y5, Y8
-	VBROADCASTSD constants<>+128(SB), Y9
+	VBROADCASTSD constants<>+136(SB), Y9
 	VMULPD       Y9, Y6, Y9
 	VMULPD       Y6, Y9, Y9
-	VBROADCASTSD constants<>+248(SB), Y10
-	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+256(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+264(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+272(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+280(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+288(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+296(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+248(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+256(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+280(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
 	VMOVAPD      Y9, Y11
 	VFMADD231PD  Y10, Y8, Y11
 	VBROADCASTSD constants<>+304(SB), Y8
@@ -1909,18 +2571,109 @@ loop:
 	VANDNPS      Y3, Y2, Y3
 	VMOVMSKPD    Y2, SI
 	TESTQ        SI, SI
-	JZ           fullEven
+	JZ           loopEven
 	VMASKMOVPD   Y0, Y3, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         SI, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VMOVUPD Y0, (AX)(BX*8)
 	ADDQ    $+4, BX
 	SUBQ    $+4, DX
 	JMP     loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*8)
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+320(SB), Y1
+	VCMPPD       $0x19, Y1, Y0, Y1
+	VBROADCASTSD constants<>+328(SB), Y2
+	VCMPPD       $0x16, Y2, Y0, Y2
+	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+0(SB), Y1
+	VADDPD       Y1, Y0, Y5
+	VSUBPD       Y0, Y5, Y6
+	VSUBPD       Y6, Y5, Y7
+	VSUBPD       Y7, Y0, Y7
+	VSUBPD       Y6, Y1, Y1
+	VADDPD       Y1, Y7, Y1
+	VBROADCASTSD constants<>+208(SB), Y6
+	VPADDQ       Y6, Y5, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+216(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+240(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VDIVPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y5, Y8, Y5
+	VMULPD       Y5, Y6, Y5
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+248(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+256(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+280(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+304(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y1, Y8, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y11, Y5, Y1
+	VSUBPD       Y1, Y9, Y1
+	VSUBPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y5, Y7, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDNPS      Y3, Y2, Y3
+	VMOVMSKPD    Y2, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y3, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(BX*8)
+	ADDQ     $+4, BX
+	SUBQ     $+4, DX
+	JMP      past
 
 tail:
 	TESTQ        DX, DX
@@ -1935,7 +2688,7 @@ tail:
 	VBROADCASTSD constants<>+328(SB), Y3
 	VCMPPD       $0x16, Y3, Y1, Y3
 	VORPD        Y2, Y3, Y3
-	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+0(SB), Y2
 	VADDPD       Y2, Y1, Y5
 	VSUBPD       Y1, Y5, Y6
 	VSUBPD       Y6, Y5, Y7
@@ -1953,34 +2706,35 @@ tail:
 	VANDPD       Y8, Y6, Y6
 	VBROADCASTSD constants<>+240(SB), Y8
 	VPADDQ       Y8, Y6, Y6
-	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y8
 	VSUBPD       Y8, Y6, Y6
-	VBROADCASTSD constants<>+136(SB), Y8
-	VDIVPD       Y5, Y8, Y5
-	VMULPD       Y5, Y2, Y2
+	VDIVPD       Y5, Y2, Y2
 	VBROADCASTSD constants<>+184(SB), Y5
 	VADDPD       Y5, Y6, Y5
-	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y8
 	VDIVPD       Y5, Y8, Y5
 	VMULPD       Y5, Y6, Y5
 	VMULPD       Y5, Y5, Y8
-	VBROADCASTSD constants<>+128(SB), Y9
+	VBROADCASTSD constants<>+136(SB), Y9
 	VMULPD       Y9, Y6, Y9
 	VMULPD       Y6, Y9, Y9
-	VBROADCASTSD constants<>+248(SB), Y10
-	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+256(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+264(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+272(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+280(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+288(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+296(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+248(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+256(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+280(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
 	VMOVAPD      Y9, Y11
 	VFMADD231PD  Y10, Y8, Y11
 	VBROADCASTSD constants<>+304(SB), Y8
@@ -2006,8 +2760,8 @@ tail:
 	JZ           partEven
 	VMASKMOVPD   Y1, Y4, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         CX, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         CX, odd+40(FP)
 	RET
 
 partEven:
@@ -2016,18 +2770,21 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func sinF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·sinF64AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func sinF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·sinF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -2038,10 +2795,10 @@ loop:
 	VBROADCASTSD constants<>+336(SB), Y4
 	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
-	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
 	VBROADCASTSD constants<>+352(SB), Y6
 	VBROADCASTSD constants<>+360(SB), Y7
@@ -2054,39 +2811,45 @@ loop:
 	VFNMADD231PD Y6, Y4, Y7
 	VMULPD       Y7, Y7, Y4
 	VMULPD       Y4, Y7, Y6
-	VBROADCASTSD constants<>+376(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+384(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+392(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+400(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+408(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+416(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+424(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+376(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+384(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+408(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
 	VMOVAPD      Y7, Y7
 	VFMADD231PD  Y8, Y6, Y7
 	VMULPD       Y4, Y4, Y6
-	VBROADCASTSD constants<>+432(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+440(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+448(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+456(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+464(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+472(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+480(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+128(SB), Y9
-	VBROADCASTSD constants<>+136(SB), Y10
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+432(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+440(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+464(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
 	VMOVAPD      Y10, Y10
 	VFNMADD231PD Y9, Y4, Y10
 	VMOVAPD      Y10, Y4
@@ -2104,18 +2867,113 @@ loop:
 	VANDNPS      Y2, Y1, Y2
 	VMOVMSKPD    Y1, SI
 	TESTQ        SI, SI
-	JZ           fullEven
+	JZ           loopEven
 	VMASKMOVPD   Y0, Y2, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         SI, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VMOVUPD Y0, (AX)(BX*8)
 	ADDQ    $+4, BX
 	SUBQ    $+4, DX
 	JMP     loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*8)
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y0, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+376(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+384(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+408(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+432(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+440(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+464(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y4
+	VPSLLQ       $0x3e, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+488(SB), Y5
+	VCMPPD       $0x00, Y5, Y0, Y5
+	VBLENDVPD    Y5, Y0, Y4, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y1, Y2
+	VMOVMSKPD    Y1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y2, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(BX*8)
+	ADDQ     $+4, BX
+	SUBQ     $+4, DX
+	JMP      past
 
 tail:
 	TESTQ        DX, DX
@@ -2130,10 +2988,10 @@ tail:
 	VBROADCASTSD constants<>+336(SB), Y4
 	VCMPPD       $0x16, Y4, Y2, Y2
 	VBROADCASTSD constants<>+344(SB), Y4
-	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y1, Y5
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
 	VBROADCASTSD constants<>+352(SB), Y6
 	VBROADCASTSD constants<>+360(SB), Y7
@@ -2146,39 +3004,45 @@ tail:
 	VFNMADD231PD Y6, Y4, Y7
 	VMULPD       Y7, Y7, Y4
 	VMULPD       Y4, Y7, Y6
-	VBROADCASTSD constants<>+376(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+384(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+392(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+400(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+408(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+416(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+424(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+376(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+384(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+408(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
 	VMOVAPD      Y7, Y7
 	VFMADD231PD  Y8, Y6, Y7
 	VMULPD       Y4, Y4, Y6
-	VBROADCASTSD constants<>+432(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+440(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+448(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+456(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+464(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+472(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+480(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+128(SB), Y9
-	VBROADCASTSD constants<>+136(SB), Y10
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+432(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+440(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+464(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
 	VMOVAPD      Y10, Y10
 	VFNMADD231PD Y9, Y4, Y10
 	VMOVAPD      Y10, Y4
@@ -2200,8 +3064,8 @@ tail:
 	JZ           partEven
 	VMASKMOVPD   Y1, Y3, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         CX, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         CX, odd+40(FP)
 	RET
 
 partEven:
@@ -2210,18 +3074,21 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func cosF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·cosF64AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func cosF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·cosF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -2232,10 +3099,10 @@ loop:
 	VBROADCASTSD constants<>+336(SB), Y4
 	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
-	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
 	VBROADCASTSD constants<>+352(SB), Y6
 	VBROADCASTSD constants<>+360(SB), Y7
@@ -2248,39 +3115,45 @@ loop:
 	VFNMADD231PD Y6, Y4, Y0
 	VMULPD       Y0, Y0, Y4
 	VMULPD       Y4, Y0, Y6
-	VBROADCASTSD constants<>+376(SB), Y7
-	VMOVAPD      Y7, Y7
-	VBROADCASTSD constants<>+384(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+392(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+400(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+408(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+416(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+424(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+392(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+400(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+416(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
 	VMOVAPD      Y0, Y0
 	VFMADD231PD  Y7, Y6, Y0
 	VMULPD       Y4, Y4, Y6
-	VBROADCASTSD constants<>+432(SB), Y7
-	VMOVAPD      Y7, Y7
-	VBROADCASTSD constants<>+440(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+448(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+456(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+464(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+472(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+480(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+128(SB), Y8
-	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+432(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+448(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+456(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+472(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
+	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y9
 	VMOVAPD      Y9, Y9
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y4
@@ -2297,18 +3170,112 @@ loop:
 	VANDNPS      Y2, Y1, Y2
 	VMOVMSKPD    Y1, SI
 	TESTQ        SI, SI
-	JZ           fullEven
+	JZ           loopEven
 	VMASKMOVPD   Y0, Y2, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         SI, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VMOVUPD Y0, (AX)(BX*8)
 	ADDQ    $+4, BX
 	SUBQ    $+4, DX
 	JMP     loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*8)
+	VMOVUPD      (CX)(BX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y8, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y4, Y0
+	VMULPD       Y0, Y0, Y4
+	VMULPD       Y4, Y0, Y6
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+392(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+400(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+416(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y7, Y6, Y0
+	VMULPD       Y4, Y4, Y6
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+432(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+448(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+456(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+472(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
+	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y9
+	VMOVAPD      Y9, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y4
+	VFMADD231PD  Y7, Y6, Y4
+	VBROADCASTSD constants<>+496(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y0, Y0
+	VPSLLQ       $0x3e, Y5, Y4
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y4, Y4
+	VXORPD       Y4, Y0, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y1, Y2
+	VMOVMSKPD    Y1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y2, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(BX*8)
+	ADDQ     $+4, BX
+	SUBQ     $+4, DX
+	JMP      past
 
 tail:
 	TESTQ        DX, DX
@@ -2323,10 +3290,10 @@ tail:
 	VBROADCASTSD constants<>+336(SB), Y4
 	VCMPPD       $0x16, Y4, Y2, Y2
 	VBROADCASTSD constants<>+344(SB), Y4
-	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y1, Y5
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
 	VBROADCASTSD constants<>+352(SB), Y6
 	VBROADCASTSD constants<>+360(SB), Y7
@@ -2339,39 +3306,45 @@ tail:
 	VFNMADD231PD Y6, Y4, Y1
 	VMULPD       Y1, Y1, Y4
 	VMULPD       Y4, Y1, Y6
-	VBROADCASTSD constants<>+376(SB), Y7
-	VMOVAPD      Y7, Y7
-	VBROADCASTSD constants<>+384(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+392(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+400(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+408(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+416(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+424(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+392(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+400(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+416(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y7, Y6, Y1
 	VMULPD       Y4, Y4, Y6
-	VBROADCASTSD constants<>+432(SB), Y7
-	VMOVAPD      Y7, Y7
-	VBROADCASTSD constants<>+440(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+448(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+456(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+464(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+472(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+480(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+128(SB), Y8
-	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+432(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+448(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+456(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+472(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
+	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y9
 	VMOVAPD      Y9, Y9
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y4
@@ -2392,8 +3365,8 @@ tail:
 	JZ           partEven
 	VMASKMOVPD   Y1, Y3, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         CX, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         CX, odd+40(FP)
 	RET
 
 partEven:
@@ -2402,18 +3375,21 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func sqrtF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX
-TEXT ·sqrtF64AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func sqrtF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, MMX+
+TEXT ·sqrtF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ    DX, $+4
@@ -2424,6 +3400,17 @@ loop:
 	ADDQ    $+4, BX
 	SUBQ    $+4, DX
 	JMP     loop
+
+past:
+	CMPQ       DX, $+4
+	JL         tail
+	PREFETCHT0 4096(CX)(BX*8)
+	VMOVUPD    (CX)(BX*8), Y0
+	VSQRTPD    Y0, Y0
+	VMOVNTPD   Y0, (AX)(BX*8)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        past
 
 tail:
 	TESTQ      DX, DX
@@ -2439,30 +3426,46 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func rsqrtF64AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX
-TEXT ·rsqrtF64AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func rsqrtF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, MMX+
+TEXT ·rsqrtF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
 	JL           tail
 	VMOVUPD      (CX)(BX*8), Y0
 	VSQRTPD      Y0, Y0
-	VBROADCASTSD constants<>+136(SB), Y1
+	VBROADCASTSD constants<>+0(SB), Y1
 	VDIVPD       Y0, Y1, Y0
 	VMOVUPD      Y0, (AX)(BX*8)
 	ADDQ         $+4, BX
 	SUBQ         $+4, DX
 	JMP          loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*8)
+	VMOVUPD      (CX)(BX*8), Y0
+	VSQRTPD      Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y1
+	VDIVPD       Y0, Y1, Y0
+	VMOVNTPD     Y0, (AX)(BX*8)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          past
 
 tail:
 	TESTQ        DX, DX
@@ -2473,88 +3476,94 @@ tail:
 	VMOVUPS      (SI)(DI*8), Y0
 	VMASKMOVPD   (CX)(BX*8), Y0, Y1
 	VSQRTPD      Y1, Y1
-	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+0(SB), Y2
 	VDIVPD       Y1, Y2, Y1
 	VMASKMOVPD   Y1, Y0, (AX)(BX*8)
 	ADDQ         DX, BX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func expF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·expF32AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func expF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·expF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
 	JL           tail
 	VCVTPS2PD    (CX)(BX*4), Y0
-	VBROADCASTSD constants<>+0(SB), Y1
-	VMINPD       Y0, Y1, Y0
 	VBROADCASTSD constants<>+8(SB), Y1
-	VMAXPD       Y0, Y1, Y0
+	VMINPD       Y0, Y1, Y0
 	VBROADCASTSD constants<>+16(SB), Y1
-	VBROADCASTSD constants<>+24(SB), Y2
+	VMAXPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+24(SB), Y1
+	VBROADCASTSD constants<>+32(SB), Y2
 	VMOVAPD      Y2, Y2
 	VFMADD231PD  Y1, Y0, Y2
-	VBROADCASTSD constants<>+24(SB), Y1
+	VBROADCASTSD constants<>+32(SB), Y1
 	VSUBPD       Y1, Y2, Y1
-	VBROADCASTSD constants<>+32(SB), Y2
-	VBROADCASTSD constants<>+40(SB), Y3
+	VBROADCASTSD constants<>+40(SB), Y2
+	VBROADCASTSD constants<>+48(SB), Y3
 	VMOVAPD      Y0, Y0
 	VFNMADD231PD Y3, Y1, Y0
 	VMOVAPD      Y0, Y0
 	VFNMADD231PD Y2, Y1, Y0
 	VMULPD       Y0, Y0, Y2
-	VBROADCASTSD constants<>+48(SB), Y3
-	VMOVAPD      Y3, Y3
+	VMULPD       Y0, Y0, Y3
 	VBROADCASTSD constants<>+56(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+64(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+72(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+80(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+88(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+96(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+104(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+112(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+120(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
-	VBROADCASTSD constants<>+128(SB), Y4
-	VFMADD213PD  Y4, Y0, Y3
+	VMOVAPD      Y4, Y4
+	VBROADCASTSD constants<>+64(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+72(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+80(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+88(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+96(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+104(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+112(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+120(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+128(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VMOVAPD      Y5, Y3
+	VFMADD231PD  Y0, Y4, Y3
 	VMOVAPD      Y0, Y0
 	VFMADD231PD  Y3, Y2, Y0
-	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+0(SB), Y2
 	VADDPD       Y2, Y0, Y0
-	VBROADCASTSD constants<>+128(SB), Y2
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y2, Y1, Y3
-	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y2
 	VSUBPD       Y2, Y3, Y2
 	VSUBPD       Y2, Y1, Y1
 	VPSLLQ       $0x34, Y3, Y2
-	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+0(SB), Y3
 	VPADDQ       Y3, Y2, Y2
 	VMULPD       Y2, Y0, Y0
-	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y2
 	VADDPD       Y2, Y1, Y1
 	VPSLLQ       $0x34, Y1, Y1
-	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+0(SB), Y2
 	VPADDQ       Y2, Y1, Y1
 	VMULPD       Y1, Y0, Y0
 	VCVTPD2PSY   Y0, X0
@@ -2562,6 +3571,80 @@ loop:
 	ADDQ         $+4, BX
 	SUBQ         $+4, DX
 	JMP          loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*4)
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+8(SB), Y1
+	VMINPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+16(SB), Y1
+	VMAXPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+24(SB), Y1
+	VBROADCASTSD constants<>+32(SB), Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y1, Y0, Y2
+	VBROADCASTSD constants<>+32(SB), Y1
+	VSUBPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+40(SB), Y2
+	VBROADCASTSD constants<>+48(SB), Y3
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y3, Y1, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y2, Y1, Y0
+	VMULPD       Y0, Y0, Y2
+	VMULPD       Y0, Y0, Y3
+	VBROADCASTSD constants<>+56(SB), Y4
+	VMOVAPD      Y4, Y4
+	VBROADCASTSD constants<>+64(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+72(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+80(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+88(SB), Y5
+	VFMADD213PD  Y5, Y3, Y4
+	VBROADCASTSD constants<>+96(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+104(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+112(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+120(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+128(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VFMADD213PD  Y6, Y3, Y5
+	VMOVAPD      Y5, Y3
+	VFMADD231PD  Y0, Y4, Y3
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y3, Y2, Y0
+	VBROADCASTSD constants<>+0(SB), Y2
+	VADDPD       Y2, Y0, Y0
+	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+32(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VSUBPD       Y2, Y1, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+0(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VMULPD       Y2, Y0, Y0
+	VBROADCASTSD constants<>+32(SB), Y2
+	VADDPD       Y2, Y1, Y1
+	VPSLLQ       $0x34, Y1, Y1
+	VBROADCASTSD constants<>+0(SB), Y2
+	VPADDQ       Y2, Y1, Y1
+	VMULPD       Y1, Y0, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVNTPS     X0, (AX)(BX*4)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          past
 
 tail:
 	TESTQ        DX, DX
@@ -2572,64 +3655,67 @@ tail:
 	VMOVUPS      (SI)(DI*4), X0
 	VMASKMOVPS   (CX)(BX*4), X0, X1
 	VCVTPS2PD    X1, Y1
-	VBROADCASTSD constants<>+0(SB), Y2
-	VMINPD       Y1, Y2, Y1
 	VBROADCASTSD constants<>+8(SB), Y2
-	VMAXPD       Y1, Y2, Y1
+	VMINPD       Y1, Y2, Y1
 	VBROADCASTSD constants<>+16(SB), Y2
-	VBROADCASTSD constants<>+24(SB), Y3
+	VMAXPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y2, Y1, Y3
-	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y2
 	VSUBPD       Y2, Y3, Y2
-	VBROADCASTSD constants<>+32(SB), Y3
-	VBROADCASTSD constants<>+40(SB), Y4
+	VBROADCASTSD constants<>+40(SB), Y3
+	VBROADCASTSD constants<>+48(SB), Y4
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y4, Y2, Y1
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y3, Y2, Y1
 	VMULPD       Y1, Y1, Y3
-	VBROADCASTSD constants<>+48(SB), Y4
-	VMOVAPD      Y4, Y4
+	VMULPD       Y1, Y1, Y4
 	VBROADCASTSD constants<>+56(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+64(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+72(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+80(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+88(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+96(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+104(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+112(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+120(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+128(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+104(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+112(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+120(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VMOVAPD      Y6, Y4
+	VFMADD231PD  Y1, Y5, Y4
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y4, Y3, Y1
-	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+0(SB), Y3
 	VADDPD       Y3, Y1, Y1
-	VBROADCASTSD constants<>+128(SB), Y3
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y3, Y2, Y4
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y3
 	VSUBPD       Y3, Y4, Y3
 	VSUBPD       Y3, Y2, Y2
 	VPSLLQ       $0x34, Y4, Y3
-	VBROADCASTSD constants<>+136(SB), Y4
+	VBROADCASTSD constants<>+0(SB), Y4
 	VPADDQ       Y4, Y3, Y3
 	VMULPD       Y3, Y1, Y1
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y3
 	VADDPD       Y3, Y2, Y2
 	VPSLLQ       $0x34, Y2, Y2
-	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+0(SB), Y3
 	VPADDQ       Y3, Y2, Y2
 	VMULPD       Y2, Y1, Y1
 	VCVTPD2PSY   Y1, X1
@@ -2638,18 +3724,21 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func expm1F32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·expm1F32AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func expm1F32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·expm1F32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -2659,47 +3748,50 @@ loop:
 	VMINPD       Y0, Y1, Y1
 	VBROADCASTSD constants<>+152(SB), Y2
 	VMAXPD       Y1, Y2, Y1
-	VBROADCASTSD constants<>+16(SB), Y2
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y2, Y1, Y3
-	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y2
 	VSUBPD       Y2, Y3, Y2
-	VBROADCASTSD constants<>+32(SB), Y4
-	VBROADCASTSD constants<>+40(SB), Y5
+	VBROADCASTSD constants<>+40(SB), Y4
+	VBROADCASTSD constants<>+48(SB), Y5
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y5, Y2, Y1
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y4, Y2, Y1
 	VMULPD       Y1, Y1, Y2
-	VBROADCASTSD constants<>+48(SB), Y4
-	VMOVAPD      Y4, Y4
+	VMULPD       Y1, Y1, Y4
 	VBROADCASTSD constants<>+56(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+64(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+72(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+80(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+88(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+96(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+104(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+112(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+120(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+128(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+104(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+112(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+120(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VMOVAPD      Y6, Y4
+	VFMADD231PD  Y1, Y5, Y4
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y4, Y2, Y1
 	VPSLLQ       $0x34, Y3, Y2
-	VBROADCASTSD constants<>+128(SB), Y3
+	VBROADCASTSD constants<>+136(SB), Y3
 	VPADDQ       Y3, Y2, Y2
-	VBROADCASTSD constants<>+128(SB), Y3
+	VBROADCASTSD constants<>+136(SB), Y3
 	VSUBPD       Y3, Y2, Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y1, Y2, Y3
@@ -2715,6 +3807,74 @@ loop:
 	SUBQ         $+4, DX
 	JMP          loop
 
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*4)
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+144(SB), Y1
+	VMINPD       Y0, Y1, Y1
+	VBROADCASTSD constants<>+152(SB), Y2
+	VMAXPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+32(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+40(SB), Y4
+	VBROADCASTSD constants<>+48(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y5, Y2, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y4, Y2, Y1
+	VMULPD       Y1, Y1, Y2
+	VMULPD       Y1, Y1, Y4
+	VBROADCASTSD constants<>+56(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+104(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+112(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+120(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VMOVAPD      Y6, Y4
+	VFMADD231PD  Y1, Y5, Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y2, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VBROADCASTSD constants<>+136(SB), Y3
+	VSUBPD       Y3, Y2, Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VADDPD       Y3, Y3, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVNTPS     X0, (AX)(BX*4)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          past
+
 tail:
 	TESTQ        DX, DX
 	JZ           done
@@ -2728,47 +3888,50 @@ tail:
 	VMINPD       Y1, Y2, Y2
 	VBROADCASTSD constants<>+152(SB), Y3
 	VMAXPD       Y2, Y3, Y2
-	VBROADCASTSD constants<>+16(SB), Y3
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y3, Y2, Y4
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y3
 	VSUBPD       Y3, Y4, Y3
-	VBROADCASTSD constants<>+32(SB), Y5
-	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+40(SB), Y5
+	VBROADCASTSD constants<>+48(SB), Y6
 	VMOVAPD      Y2, Y2
 	VFNMADD231PD Y6, Y3, Y2
 	VMOVAPD      Y2, Y2
 	VFNMADD231PD Y5, Y3, Y2
 	VMULPD       Y2, Y2, Y3
-	VBROADCASTSD constants<>+48(SB), Y5
-	VMOVAPD      Y5, Y5
+	VMULPD       Y2, Y2, Y5
 	VBROADCASTSD constants<>+56(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+64(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+72(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+80(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+88(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+96(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+104(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+112(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+120(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+128(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+64(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+72(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+80(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+88(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+96(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+104(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+112(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+120(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+128(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+136(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VMOVAPD      Y7, Y5
+	VFMADD231PD  Y2, Y6, Y5
 	VMOVAPD      Y2, Y2
 	VFMADD231PD  Y5, Y3, Y2
 	VPSLLQ       $0x34, Y4, Y3
-	VBROADCASTSD constants<>+128(SB), Y4
+	VBROADCASTSD constants<>+136(SB), Y4
 	VPADDQ       Y4, Y3, Y3
-	VBROADCASTSD constants<>+128(SB), Y4
+	VBROADCASTSD constants<>+136(SB), Y4
 	VSUBPD       Y4, Y3, Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y2, Y3, Y4
@@ -2784,18 +3947,21 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func tanhF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·tanhF32AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func tanhF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tanhF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -2806,47 +3972,50 @@ loop:
 	VBROADCASTSD constants<>+176(SB), Y2
 	VMINPD       Y1, Y2, Y1
 	VADDPD       Y1, Y1, Y1
-	VBROADCASTSD constants<>+16(SB), Y2
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y2, Y1, Y3
-	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y2
 	VSUBPD       Y2, Y3, Y2
-	VBROADCASTSD constants<>+32(SB), Y4
-	VBROADCASTSD constants<>+40(SB), Y5
+	VBROADCASTSD constants<>+40(SB), Y4
+	VBROADCASTSD constants<>+48(SB), Y5
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y5, Y2, Y1
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y4, Y2, Y1
 	VMULPD       Y1, Y1, Y2
-	VBROADCASTSD constants<>+48(SB), Y4
-	VMOVAPD      Y4, Y4
+	VMULPD       Y1, Y1, Y4
 	VBROADCASTSD constants<>+56(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+64(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+72(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+80(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+88(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+96(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+104(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+112(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+120(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
-	VBROADCASTSD constants<>+128(SB), Y5
-	VFMADD213PD  Y5, Y1, Y4
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+104(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+112(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+120(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VMOVAPD      Y6, Y4
+	VFMADD231PD  Y1, Y5, Y4
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y4, Y2, Y1
 	VPSLLQ       $0x34, Y3, Y2
-	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+0(SB), Y3
 	VPADDQ       Y3, Y2, Y2
-	VBROADCASTSD constants<>+136(SB), Y3
+	VBROADCASTSD constants<>+0(SB), Y3
 	VSUBPD       Y3, Y2, Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y1, Y2, Y3
@@ -2864,6 +4033,77 @@ loop:
 	SUBQ         $+4, DX
 	JMP          loop
 
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*4)
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+176(SB), Y2
+	VMINPD       Y1, Y2, Y1
+	VADDPD       Y1, Y1, Y1
+	VBROADCASTSD constants<>+24(SB), Y2
+	VBROADCASTSD constants<>+32(SB), Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y2, Y1, Y3
+	VBROADCASTSD constants<>+32(SB), Y2
+	VSUBPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+40(SB), Y4
+	VBROADCASTSD constants<>+48(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y5, Y2, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y4, Y2, Y1
+	VMULPD       Y1, Y1, Y2
+	VMULPD       Y1, Y1, Y4
+	VBROADCASTSD constants<>+56(SB), Y5
+	VMOVAPD      Y5, Y5
+	VBROADCASTSD constants<>+64(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+72(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+80(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+88(SB), Y6
+	VFMADD213PD  Y6, Y4, Y5
+	VBROADCASTSD constants<>+96(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+104(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+112(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+120(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+128(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VFMADD213PD  Y7, Y4, Y6
+	VMOVAPD      Y6, Y4
+	VFMADD231PD  Y1, Y5, Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y2, Y1
+	VPSLLQ       $0x34, Y3, Y2
+	VBROADCASTSD constants<>+0(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VBROADCASTSD constants<>+0(SB), Y3
+	VSUBPD       Y3, Y2, Y3
+	VMOVAPD      Y3, Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VBROADCASTSD constants<>+184(SB), Y1
+	VADDPD       Y1, Y3, Y1
+	VDIVPD       Y1, Y3, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVNTPS     X0, (AX)(BX*4)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          past
+
 tail:
 	TESTQ        DX, DX
 	JZ           done
@@ -2878,47 +4118,50 @@ tail:
 	VBROADCASTSD constants<>+176(SB), Y3
 	VMINPD       Y2, Y3, Y2
 	VADDPD       Y2, Y2, Y2
-	VBROADCASTSD constants<>+16(SB), Y3
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y3, Y2, Y4
-	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y3
 	VSUBPD       Y3, Y4, Y3
-	VBROADCASTSD constants<>+32(SB), Y5
-	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+40(SB), Y5
+	VBROADCASTSD constants<>+48(SB), Y6
 	VMOVAPD      Y2, Y2
 	VFNMADD231PD Y6, Y3, Y2
 	VMOVAPD      Y2, Y2
 	VFNMADD231PD Y5, Y3, Y2
 	VMULPD       Y2, Y2, Y3
-	VBROADCASTSD constants<>+48(SB), Y5
-	VMOVAPD      Y5, Y5
+	VMULPD       Y2, Y2, Y5
 	VBROADCASTSD constants<>+56(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+64(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+72(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+80(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+88(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+96(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+104(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+112(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+120(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
-	VBROADCASTSD constants<>+128(SB), Y6
-	VFMADD213PD  Y6, Y2, Y5
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+64(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+72(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+80(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+88(SB), Y7
+	VFMADD213PD  Y7, Y5, Y6
+	VBROADCASTSD constants<>+96(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+104(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+112(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+120(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+128(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VBROADCASTSD constants<>+136(SB), Y8
+	VFMADD213PD  Y8, Y5, Y7
+	VMOVAPD      Y7, Y5
+	VFMADD231PD  Y2, Y6, Y5
 	VMOVAPD      Y2, Y2
 	VFMADD231PD  Y5, Y3, Y2
 	VPSLLQ       $0x34, Y4, Y3
-	VBROADCASTSD constants<>+136(SB), Y4
+	VBROADCASTSD constants<>+0(SB), Y4
 	VPADDQ       Y4, Y3, Y3
-	VBROADCASTSD constants<>+136(SB), Y4
+	VBROADCASTSD constants<>+0(SB), Y4
 	VSUBPD       Y4, Y3, Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y2, Y3, Y4
@@ -2936,18 +4179,21 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func logF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·logF32AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func logF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·logF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -2969,31 +4215,34 @@ loop:
 	VANDPD       Y5, Y0, Y0
 	VBROADCASTSD constants<>+240(SB), Y5
 	VPADDQ       Y5, Y0, Y0
-	VBROADCASTSD constants<>+136(SB), Y5
+	VBROADCASTSD constants<>+0(SB), Y5
 	VSUBPD       Y5, Y0, Y0
 	VBROADCASTSD constants<>+184(SB), Y5
 	VADDPD       Y5, Y0, Y5
-	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+0(SB), Y6
 	VDIVPD       Y5, Y6, Y5
 	VMULPD       Y5, Y0, Y5
 	VMULPD       Y5, Y5, Y6
-	VBROADCASTSD constants<>+128(SB), Y7
+	VBROADCASTSD constants<>+136(SB), Y7
 	VMULPD       Y7, Y0, Y7
 	VMULPD       Y0, Y7, Y7
-	VBROADCASTSD constants<>+248(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+256(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+264(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+272(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+280(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+288(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+296(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+248(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+256(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+264(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+272(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+280(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+288(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
 	VMOVAPD      Y7, Y9
 	VFMADD231PD  Y8, Y6, Y9
 	VBROADCASTSD constants<>+304(SB), Y6
@@ -3011,20 +4260,101 @@ loop:
 	VANDNPS      X3, X1, X3
 	VMOVMSKPS    X1, SI
 	TESTQ        SI, SI
-	JZ           fullEven
+	JZ           loopEven
 	VCVTPD2PSY   Y0, X0
 	VMASKMOVPS   X0, X3, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         SI, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)(BX*4)
 	ADDQ       $+4, BX
 	SUBQ       $+4, DX
 	JMP        loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*4)
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+192(SB), Y1
+	VCMPPD       $0x19, Y1, Y0, Y1
+	VBROADCASTSD constants<>+200(SB), Y2
+	VCMPPD       $0x16, Y2, Y0, Y2
+	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+208(SB), Y1
+	VPADDQ       Y1, Y0, Y0
+	VPSRLQ       $0x34, Y0, Y1
+	VBROADCASTSD constants<>+216(SB), Y5
+	VORPD        Y5, Y1, Y1
+	VBROADCASTSD constants<>+224(SB), Y5
+	VSUBPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+232(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+240(SB), Y5
+	VPADDQ       Y5, Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y5
+	VSUBPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y0, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VDIVPD       Y5, Y6, Y5
+	VMULPD       Y5, Y0, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMULPD       Y7, Y0, Y7
+	VMULPD       Y0, Y7, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+248(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+256(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+264(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+272(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+280(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+288(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMOVAPD      Y7, Y9
+	VFMADD231PD  Y8, Y6, Y9
+	VBROADCASTSD constants<>+304(SB), Y6
+	VMULPD       Y6, Y1, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y9, Y5, Y6
+	VSUBPD       Y6, Y7, Y5
+	VSUBPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y5, Y1, Y0
+	VEXTRACTF128 $0x01, Y2, X1
+	VSHUFPS      $0x88, X1, X2, X1
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDNPS      X3, X1, X3
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(BX*4)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        past
 
 tail:
 	TESTQ        DX, DX
@@ -3051,31 +4381,34 @@ tail:
 	VANDPD       Y5, Y1, Y1
 	VBROADCASTSD constants<>+240(SB), Y5
 	VPADDQ       Y5, Y1, Y1
-	VBROADCASTSD constants<>+136(SB), Y5
+	VBROADCASTSD constants<>+0(SB), Y5
 	VSUBPD       Y5, Y1, Y1
 	VBROADCASTSD constants<>+184(SB), Y5
 	VADDPD       Y5, Y1, Y5
-	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+0(SB), Y6
 	VDIVPD       Y5, Y6, Y5
 	VMULPD       Y5, Y1, Y5
 	VMULPD       Y5, Y5, Y6
-	VBROADCASTSD constants<>+128(SB), Y7
+	VBROADCASTSD constants<>+136(SB), Y7
 	VMULPD       Y7, Y1, Y7
 	VMULPD       Y1, Y7, Y7
-	VBROADCASTSD constants<>+248(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+256(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+264(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+272(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+280(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+288(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
-	VBROADCASTSD constants<>+296(SB), Y9
-	VFMADD213PD  Y9, Y6, Y8
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+248(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+256(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+264(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+272(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+280(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+288(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
 	VMOVAPD      Y7, Y9
 	VFMADD231PD  Y8, Y6, Y9
 	VBROADCASTSD constants<>+304(SB), Y6
@@ -3098,8 +4431,8 @@ tail:
 	VCVTPD2PSY   Y1, X0
 	VMASKMOVPS   X0, X4, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         CX, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         CX, odd+40(FP)
 	RET
 
 partEven:
@@ -3109,18 +4442,21 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func log1pF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·log1pF32AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func log1pF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·log1pF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -3131,7 +4467,7 @@ loop:
 	VBROADCASTSD constants<>+328(SB), Y2
 	VCMPPD       $0x16, Y2, Y0, Y2
 	VORPD        Y1, Y2, Y2
-	VBROADCASTSD constants<>+136(SB), Y1
+	VBROADCASTSD constants<>+0(SB), Y1
 	VADDPD       Y1, Y0, Y5
 	VSUBPD       Y0, Y5, Y6
 	VSUBPD       Y6, Y5, Y7
@@ -3149,34 +4485,35 @@ loop:
 	VANDPD       Y8, Y6, Y6
 	VBROADCASTSD constants<>+240(SB), Y8
 	VPADDQ       Y8, Y6, Y6
-	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y8
 	VSUBPD       Y8, Y6, Y6
-	VBROADCASTSD constants<>+136(SB), Y8
-	VDIVPD       Y5, Y8, Y5
-	VMULPD       Y5, Y1, Y1
+	VDIVPD       Y5, Y1, Y1
 	VBROADCASTSD constants<>+184(SB), Y5
 	VADDPD       Y5, Y6, Y5
-	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y8
 	VDIVPD       Y5, Y8, Y5
 	VMULPD       Y5, Y6, Y5
 	VMULPD       Y5, Y5, Y8
-	VBROADCASTSD constants<>+128(SB), Y9
+	VBROADCASTSD constants<>+136(SB), Y9
 	VMULPD       Y9, Y6, Y9
 	VMULPD       Y6, Y9, Y9
-	VBROADCASTSD constants<>+248(SB), Y10
-	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+256(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+264(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+272(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+280(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+288(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+296(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+248(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+256(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+280(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
 	VMOVAPD      Y9, Y11
 	VFMADD231PD  Y10, Y8, Y11
 	VBROADCASTSD constants<>+304(SB), Y8
@@ -3200,20 +4537,115 @@ loop:
 	VANDNPS      X3, X1, X3
 	VMOVMSKPS    X1, SI
 	TESTQ        SI, SI
-	JZ           fullEven
+	JZ           loopEven
 	VCVTPD2PSY   Y0, X0
 	VMASKMOVPS   X0, X3, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         SI, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)(BX*4)
 	ADDQ       $+4, BX
 	SUBQ       $+4, DX
 	JMP        loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*4)
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+320(SB), Y1
+	VCMPPD       $0x19, Y1, Y0, Y1
+	VBROADCASTSD constants<>+328(SB), Y2
+	VCMPPD       $0x16, Y2, Y0, Y2
+	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+0(SB), Y1
+	VADDPD       Y1, Y0, Y5
+	VSUBPD       Y0, Y5, Y6
+	VSUBPD       Y6, Y5, Y7
+	VSUBPD       Y7, Y0, Y7
+	VSUBPD       Y6, Y1, Y1
+	VADDPD       Y1, Y7, Y1
+	VBROADCASTSD constants<>+208(SB), Y6
+	VPADDQ       Y6, Y5, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+216(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+240(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VDIVPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+184(SB), Y5
+	VADDPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y5, Y8, Y5
+	VMULPD       Y5, Y6, Y5
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+248(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+256(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+280(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+304(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y1, Y8, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y11, Y5, Y1
+	VSUBPD       Y1, Y9, Y1
+	VSUBPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+312(SB), Y5
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y5, Y7, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y2, X1
+	VSHUFPS      $0x88, X1, X2, X1
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDNPS      X3, X1, X3
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(BX*4)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        past
 
 tail:
 	TESTQ        DX, DX
@@ -3229,7 +4661,7 @@ tail:
 	VBROADCASTSD constants<>+328(SB), Y3
 	VCMPPD       $0x16, Y3, Y1, Y3
 	VORPD        Y2, Y3, Y3
-	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+0(SB), Y2
 	VADDPD       Y2, Y1, Y5
 	VSUBPD       Y1, Y5, Y6
 	VSUBPD       Y6, Y5, Y7
@@ -3247,34 +4679,35 @@ tail:
 	VANDPD       Y8, Y6, Y6
 	VBROADCASTSD constants<>+240(SB), Y8
 	VPADDQ       Y8, Y6, Y6
-	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y8
 	VSUBPD       Y8, Y6, Y6
-	VBROADCASTSD constants<>+136(SB), Y8
-	VDIVPD       Y5, Y8, Y5
-	VMULPD       Y5, Y2, Y2
+	VDIVPD       Y5, Y2, Y2
 	VBROADCASTSD constants<>+184(SB), Y5
 	VADDPD       Y5, Y6, Y5
-	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y8
 	VDIVPD       Y5, Y8, Y5
 	VMULPD       Y5, Y6, Y5
 	VMULPD       Y5, Y5, Y8
-	VBROADCASTSD constants<>+128(SB), Y9
+	VBROADCASTSD constants<>+136(SB), Y9
 	VMULPD       Y9, Y6, Y9
 	VMULPD       Y6, Y9, Y9
-	VBROADCASTSD constants<>+248(SB), Y10
-	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+256(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+264(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+272(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+280(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+288(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
-	VBROADCASTSD constants<>+296(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+248(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+256(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+280(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
 	VMOVAPD      Y9, Y11
 	VFMADD231PD  Y10, Y8, Y11
 	VBROADCASTSD constants<>+304(SB), Y8
@@ -3303,8 +4736,8 @@ tail:
 	VCVTPD2PSY   Y1, X0
 	VMASKMOVPS   X0, X4, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         CX, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         CX, odd+40(FP)
 	RET
 
 partEven:
@@ -3314,18 +4747,21 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func sinF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·sinF32AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func sinF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·sinF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -3336,10 +4772,10 @@ loop:
 	VBROADCASTSD constants<>+336(SB), Y4
 	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
-	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
 	VBROADCASTSD constants<>+352(SB), Y6
 	VBROADCASTSD constants<>+360(SB), Y7
@@ -3352,39 +4788,45 @@ loop:
 	VFNMADD231PD Y6, Y4, Y7
 	VMULPD       Y7, Y7, Y4
 	VMULPD       Y4, Y7, Y6
-	VBROADCASTSD constants<>+376(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+384(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+392(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+400(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+408(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+416(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+424(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+376(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+384(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+408(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
 	VMOVAPD      Y7, Y7
 	VFMADD231PD  Y8, Y6, Y7
 	VMULPD       Y4, Y4, Y6
-	VBROADCASTSD constants<>+432(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+440(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+448(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+456(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+464(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+472(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+480(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+128(SB), Y9
-	VBROADCASTSD constants<>+136(SB), Y10
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+432(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+440(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+464(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
 	VMOVAPD      Y10, Y10
 	VFNMADD231PD Y9, Y4, Y10
 	VMOVAPD      Y10, Y4
@@ -3404,20 +4846,119 @@ loop:
 	VANDNPS      X2, X1, X2
 	VMOVMSKPS    X1, SI
 	TESTQ        SI, SI
-	JZ           fullEven
+	JZ           loopEven
 	VCVTPD2PSY   Y0, X0
 	VMASKMOVPS   X0, X2, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         SI, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)(BX*4)
 	ADDQ       $+4, BX
 	SUBQ       $+4, DX
 	JMP        loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*4)
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y0, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+376(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+384(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+408(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+432(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+440(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+464(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y4
+	VPSLLQ       $0x3e, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+488(SB), Y5
+	VCMPPD       $0x00, Y5, Y0, Y5
+	VBLENDVPD    Y5, Y0, Y4, Y0
+	VEXTRACTF128 $0x01, Y1, X4
+	VSHUFPS      $0x88, X4, X1, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(BX*4)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        past
 
 tail:
 	TESTQ        DX, DX
@@ -3433,10 +4974,10 @@ tail:
 	VBROADCASTSD constants<>+336(SB), Y4
 	VCMPPD       $0x16, Y4, Y2, Y2
 	VBROADCASTSD constants<>+344(SB), Y4
-	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y1, Y5
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
 	VBROADCASTSD constants<>+352(SB), Y6
 	VBROADCASTSD constants<>+360(SB), Y7
@@ -3449,39 +4990,45 @@ tail:
 	VFNMADD231PD Y6, Y4, Y7
 	VMULPD       Y7, Y7, Y4
 	VMULPD       Y4, Y7, Y6
-	VBROADCASTSD constants<>+376(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+384(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+392(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+400(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+408(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+416(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+424(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+376(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+384(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+408(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
 	VMOVAPD      Y7, Y7
 	VFMADD231PD  Y8, Y6, Y7
 	VMULPD       Y4, Y4, Y6
-	VBROADCASTSD constants<>+432(SB), Y8
-	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+440(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+448(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+456(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+464(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+472(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+480(SB), Y9
-	VFMADD213PD  Y9, Y4, Y8
-	VBROADCASTSD constants<>+128(SB), Y9
-	VBROADCASTSD constants<>+136(SB), Y10
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+432(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+440(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+464(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
 	VMOVAPD      Y10, Y10
 	VFNMADD231PD Y9, Y4, Y10
 	VMOVAPD      Y10, Y4
@@ -3506,8 +5053,8 @@ tail:
 	VCVTPD2PSY   Y1, X0
 	VMASKMOVPS   X0, X3, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         CX, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         CX, odd+40(FP)
 	RET
 
 partEven:
@@ -3517,18 +5064,21 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func cosF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX2, FMA3
-TEXT ·cosF32AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func cosF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·cosF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
@@ -3539,10 +5089,10 @@ loop:
 	VBROADCASTSD constants<>+336(SB), Y4
 	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
-	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
 	VBROADCASTSD constants<>+352(SB), Y6
 	VBROADCASTSD constants<>+360(SB), Y7
@@ -3555,39 +5105,45 @@ loop:
 	VFNMADD231PD Y6, Y4, Y0
 	VMULPD       Y0, Y0, Y4
 	VMULPD       Y4, Y0, Y6
-	VBROADCASTSD constants<>+376(SB), Y7
-	VMOVAPD      Y7, Y7
-	VBROADCASTSD constants<>+384(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+392(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+400(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+408(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+416(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+424(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+392(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+400(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+416(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
 	VMOVAPD      Y0, Y0
 	VFMADD231PD  Y7, Y6, Y0
 	VMULPD       Y4, Y4, Y6
-	VBROADCASTSD constants<>+432(SB), Y7
-	VMOVAPD      Y7, Y7
-	VBROADCASTSD constants<>+440(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+448(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+456(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+464(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+472(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+480(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+128(SB), Y8
-	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+432(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+448(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+456(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+472(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
+	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y9
 	VMOVAPD      Y9, Y9
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y4
@@ -3606,20 +5162,118 @@ loop:
 	VANDNPS      X2, X1, X2
 	VMOVMSKPS    X1, SI
 	TESTQ        SI, SI
-	JZ           fullEven
+	JZ           loopEven
 	VCVTPD2PSY   Y0, X0
 	VMASKMOVPS   X0, X2, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         SI, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VCVTPD2PSY Y0, X0
 	VMOVUPS    X0, (AX)(BX*4)
 	ADDQ       $+4, BX
 	SUBQ       $+4, DX
 	JMP        loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*4)
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+352(SB), Y6
+	VBROADCASTSD constants<>+360(SB), Y7
+	VBROADCASTSD constants<>+368(SB), Y8
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y8, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y4, Y0
+	VMULPD       Y0, Y0, Y4
+	VMULPD       Y4, Y0, Y6
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+392(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+400(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+416(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y7, Y6, Y0
+	VMULPD       Y4, Y4, Y6
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+432(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+448(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+456(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+472(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
+	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y9
+	VMOVAPD      Y9, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y4
+	VFMADD231PD  Y7, Y6, Y4
+	VBROADCASTSD constants<>+496(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y0, Y0
+	VPSLLQ       $0x3e, Y5, Y4
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y4, Y4
+	VXORPD       Y4, Y0, Y0
+	VEXTRACTF128 $0x01, Y1, X4
+	VSHUFPS      $0x88, X4, X1, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ         BX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(BX*4)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        past
 
 tail:
 	TESTQ        DX, DX
@@ -3635,10 +5289,10 @@ tail:
 	VBROADCASTSD constants<>+336(SB), Y4
 	VCMPPD       $0x16, Y4, Y2, Y2
 	VBROADCASTSD constants<>+344(SB), Y4
-	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y1, Y5
-	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
 	VBROADCASTSD constants<>+352(SB), Y6
 	VBROADCASTSD constants<>+360(SB), Y7
@@ -3651,39 +5305,45 @@ tail:
 	VFNMADD231PD Y6, Y4, Y1
 	VMULPD       Y1, Y1, Y4
 	VMULPD       Y4, Y1, Y6
-	VBROADCASTSD constants<>+376(SB), Y7
-	VMOVAPD      Y7, Y7
-	VBROADCASTSD constants<>+384(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+392(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+400(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+408(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+416(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+424(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+392(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+400(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+416(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y7, Y6, Y1
 	VMULPD       Y4, Y4, Y6
-	VBROADCASTSD constants<>+432(SB), Y7
-	VMOVAPD      Y7, Y7
-	VBROADCASTSD constants<>+440(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+448(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+456(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+464(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+472(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+480(SB), Y8
-	VFMADD213PD  Y8, Y4, Y7
-	VBROADCASTSD constants<>+128(SB), Y8
-	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y4, Y4, Y7
+	VBROADCASTSD constants<>+432(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+448(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+456(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+472(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y4, Y8, Y7
+	VBROADCASTSD constants<>+136(SB), Y8
+	VBROADCASTSD constants<>+0(SB), Y9
 	VMOVAPD      Y9, Y9
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y4
@@ -3707,8 +5367,8 @@ tail:
 	VCVTPD2PSY   Y1, X0
 	VMASKMOVPS   X0, X3, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ         BX, at+24(FP)
-	MOVQ         CX, odd+32(FP)
+	MOVQ         BX, at+32(FP)
+	MOVQ         CX, odd+40(FP)
 	RET
 
 partEven:
@@ -3718,18 +5378,21 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func sqrtF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX
-TEXT ·sqrtF32AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func sqrtF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, MMX+
+TEXT ·sqrtF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ       DX, $+4
@@ -3741,6 +5404,18 @@ loop:
 	ADDQ       $+4, BX
 	SUBQ       $+4, DX
 	JMP        loop
+
+past:
+	CMPQ       DX, $+4
+	JL         tail
+	PREFETCHT0 4096(CX)(BX*4)
+	VCVTPS2PD  (CX)(BX*4), Y0
+	VSQRTPD    Y0, Y0
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(BX*4)
+	ADDQ       $+4, BX
+	SUBQ       $+4, DX
+	JMP        past
 
 tail:
 	TESTQ      DX, DX
@@ -3758,31 +5433,48 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func rsqrtF32AVX2(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX
-TEXT ·rsqrtF32AVX2(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func rsqrtF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, MMX+
+TEXT ·rsqrtF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+4
 	JL           tail
 	VCVTPS2PD    (CX)(BX*4), Y0
 	VSQRTPD      Y0, Y0
-	VBROADCASTSD constants<>+136(SB), Y1
+	VBROADCASTSD constants<>+0(SB), Y1
 	VDIVPD       Y0, Y1, Y0
 	VCVTPD2PSY   Y0, X0
 	VMOVUPS      X0, (AX)(BX*4)
 	ADDQ         $+4, BX
 	SUBQ         $+4, DX
 	JMP          loop
+
+past:
+	CMPQ         DX, $+4
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*4)
+	VCVTPS2PD    (CX)(BX*4), Y0
+	VSQRTPD      Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y1
+	VDIVPD       Y0, Y1, Y0
+	VCVTPD2PSY   Y0, X0
+	VMOVNTPS     X0, (AX)(BX*4)
+	ADDQ         $+4, BX
+	SUBQ         $+4, DX
+	JMP          past
 
 tail:
 	TESTQ        DX, DX
@@ -3794,7 +5486,7 @@ tail:
 	VMASKMOVPS   (CX)(BX*4), X0, X1
 	VCVTPS2PD    X1, Y1
 	VSQRTPD      Y1, Y1
-	VBROADCASTSD constants<>+136(SB), Y2
+	VBROADCASTSD constants<>+0(SB), Y2
 	VDIVPD       Y1, Y2, Y1
 	VCVTPD2PSY   Y1, X1
 	VMASKMOVPS   X1, X0, (AX)(BX*4)
@@ -3802,31 +5494,34 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func expF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·expF64AVX512(SB), NOSPLIT, $0-40
+// func expF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·expF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD constants<>+16(SB), Z0
-	VBROADCASTSD constants<>+24(SB), Z1
-	VBROADCASTSD constants<>+40(SB), Z2
-	VBROADCASTSD constants<>+32(SB), Z3
-	VBROADCASTSD constants<>+136(SB), Z4
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
 	JL               tail
 	VMOVUPD          (CX)(BX*8), Z5
-	VBROADCASTSD     constants<>+0(SB), Z6
-	VMINPD           Z5, Z6, Z5
 	VBROADCASTSD     constants<>+8(SB), Z6
+	VMINPD           Z5, Z6, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
 	VMAXPD           Z5, Z6, Z5
 	VMOVAPD          Z1, Z6
 	VFMADD231PD      Z0, Z5, Z6
@@ -3836,18 +5531,22 @@ loop:
 	VMOVAPD          Z5, Z5
 	VFNMADD231PD     Z3, Z6, Z5
 	VMULPD           Z5, Z5, Z7
-	VBROADCASTSD     constants<>+48(SB), Z8
-	VMOVAPD          Z8, Z8
-	VFMADD213PD.BCST constants<>+56(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+64(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+72(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+80(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+88(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+96(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+104(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+112(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+120(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+128(SB), Z5, Z8
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
 	VMOVAPD          Z5, Z5
 	VFMADD231PD      Z8, Z7, Z5
 	VADDPD           Z4, Z5, Z5
@@ -3857,6 +5556,48 @@ loop:
 	SUBQ             $+8, DX
 	JMP              loop
 
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*8)
+	VMOVUPD          (CX)(BX*8), Z5
+	VBROADCASTSD     constants<>+8(SB), Z6
+	VMINPD           Z5, Z6, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z6
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z6, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z6, Z5
+	VMULPD           Z5, Z5, Z7
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VADDPD           Z4, Z5, Z5
+	VSCALEFPD        Z6, Z5, Z5
+	VMOVNTPD         Z5, (AX)(BX*8)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              past
+
 tail:
 	TESTQ            DX, DX
 	JZ               done
@@ -3864,9 +5605,9 @@ tail:
 	BZHIQ            DX, SI, SI
 	KMOVW            SI, K1
 	VMOVUPD.Z        (CX)(BX*8), K1, Z5
-	VBROADCASTSD     constants<>+0(SB), Z6
-	VMINPD           Z5, Z6, Z5
 	VBROADCASTSD     constants<>+8(SB), Z6
+	VMINPD           Z5, Z6, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
 	VMAXPD           Z5, Z6, Z5
 	VMOVAPD          Z1, Z6
 	VFMADD231PD      Z0, Z5, Z6
@@ -3876,18 +5617,22 @@ tail:
 	VMOVAPD          Z1, Z1
 	VFNMADD231PD     Z3, Z0, Z1
 	VMULPD           Z1, Z1, Z2
-	VBROADCASTSD     constants<>+48(SB), Z3
-	VMOVAPD          Z3, Z3
-	VFMADD213PD.BCST constants<>+56(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+64(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+72(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+80(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+88(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+96(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+104(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+112(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+120(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+128(SB), Z1, Z3
+	VMULPD           Z1, Z1, Z3
+	VBROADCASTSD     constants<>+56(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+64(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+72(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+80(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+88(SB), Z3, Z5
+	VBROADCASTSD     constants<>+96(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+104(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+112(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+120(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+128(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+136(SB), Z3, Z6
+	VMOVAPD          Z6, Z3
+	VFMADD231PD      Z1, Z5, Z3
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z3, Z2, Z1
 	VADDPD           Z4, Z1, Z1
@@ -3897,23 +5642,26 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func expm1F64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·expm1F64AVX512(SB), NOSPLIT, $0-40
+// func expm1F64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·expm1F64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD constants<>+16(SB), Z0
-	VBROADCASTSD constants<>+24(SB), Z1
-	VBROADCASTSD constants<>+40(SB), Z2
-	VBROADCASTSD constants<>+32(SB), Z3
-	VBROADCASTSD constants<>+136(SB), Z4
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -3931,24 +5679,28 @@ loop:
 	VMOVAPD          Z5, Z5
 	VFNMADD231PD     Z3, Z7, Z5
 	VMULPD           Z5, Z5, Z7
-	VBROADCASTSD     constants<>+48(SB), Z8
-	VMOVAPD          Z8, Z8
-	VFMADD213PD.BCST constants<>+56(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+64(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+72(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+80(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+88(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+96(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+104(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+112(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+120(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+128(SB), Z5, Z8
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
 	VMOVAPD          Z5, Z5
 	VFMADD231PD      Z8, Z7, Z5
 	VPSLLQ           $0x34, Z6, Z6
-	VBROADCASTSD     constants<>+128(SB), Z7
+	VBROADCASTSD     constants<>+136(SB), Z7
 	VPADDQ           Z7, Z6, Z6
-	VBROADCASTSD     constants<>+128(SB), Z7
+	VBROADCASTSD     constants<>+136(SB), Z7
 	VSUBPD           Z7, Z6, Z7
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z5, Z6, Z7
@@ -3962,6 +5714,59 @@ loop:
 	ADDQ             $+8, BX
 	SUBQ             $+8, DX
 	JMP              loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*8)
+	VMOVUPD          (CX)(BX*8), Z4
+	VBROADCASTSD     constants<>+144(SB), Z5
+	VMINPD           Z4, Z5, Z5
+	VBROADCASTSD     constants<>+152(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z7
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z7, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z7, Z5
+	VMULPD           Z5, Z5, Z7
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VPSLLQ           $0x34, Z6, Z6
+	VBROADCASTSD     constants<>+136(SB), Z7
+	VPADDQ           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+136(SB), Z7
+	VSUBPD           Z7, Z6, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z5, Z6, Z7
+	VADDPD           Z7, Z7, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+168(SB), Z6
+	VANDPD           Z6, Z4, Z4
+	VORPD            Z4, Z5, Z4
+	VMOVNTPD         Z4, (AX)(BX*8)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              past
 
 tail:
 	TESTQ            DX, DX
@@ -3982,24 +5787,28 @@ tail:
 	VMOVAPD          Z1, Z1
 	VFNMADD231PD     Z3, Z0, Z1
 	VMULPD           Z1, Z1, Z0
-	VBROADCASTSD     constants<>+48(SB), Z2
-	VMOVAPD          Z2, Z2
-	VFMADD213PD.BCST constants<>+56(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+64(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+72(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+80(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+88(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+96(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+104(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+112(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+120(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+128(SB), Z1, Z2
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+56(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z2, Z3
+	VBROADCASTSD     constants<>+96(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+104(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+112(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+120(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+128(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+136(SB), Z2, Z5
+	VMOVAPD          Z5, Z2
+	VFMADD231PD      Z1, Z3, Z2
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z2, Z0, Z1
 	VPSLLQ           $0x34, Z6, Z0
-	VBROADCASTSD     constants<>+128(SB), Z2
+	VBROADCASTSD     constants<>+136(SB), Z2
 	VPADDQ           Z2, Z0, Z0
-	VBROADCASTSD     constants<>+128(SB), Z2
+	VBROADCASTSD     constants<>+136(SB), Z2
 	VSUBPD           Z2, Z0, Z2
 	VMOVAPD          Z2, Z2
 	VFMADD231PD      Z1, Z0, Z2
@@ -4014,23 +5823,26 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func tanhF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·tanhF64AVX512(SB), NOSPLIT, $0-40
+// func tanhF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·tanhF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD constants<>+16(SB), Z0
-	VBROADCASTSD constants<>+24(SB), Z1
-	VBROADCASTSD constants<>+40(SB), Z2
-	VBROADCASTSD constants<>+32(SB), Z3
-	VBROADCASTSD constants<>+136(SB), Z4
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -4049,18 +5861,22 @@ loop:
 	VMOVAPD          Z6, Z6
 	VFNMADD231PD     Z3, Z8, Z6
 	VMULPD           Z6, Z6, Z8
-	VBROADCASTSD     constants<>+48(SB), Z9
-	VMOVAPD          Z9, Z9
-	VFMADD213PD.BCST constants<>+56(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+64(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+72(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+80(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+88(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+96(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+104(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+112(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+120(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+128(SB), Z6, Z9
+	VMULPD           Z6, Z6, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z6, Z10, Z9
 	VMOVAPD          Z6, Z6
 	VFMADD231PD      Z9, Z8, Z6
 	VPSLLQ           $0x34, Z7, Z7
@@ -4070,20 +5886,7 @@ loop:
 	VFMADD231PD      Z6, Z7, Z8
 	VBROADCASTSD     constants<>+184(SB), Z6
 	VADDPD           Z6, Z8, Z6
-	VRCP14PD         Z6, Z7
-	VMOVAPD          Z4, Z9
-	VFNMADD231PD     Z7, Z6, Z9
-	VMOVAPD          Z7, Z10
-	VFMADD231PD      Z9, Z7, Z10
-	VMOVAPD          Z4, Z7
-	VFNMADD231PD     Z10, Z6, Z7
-	VMOVAPD          Z10, Z9
-	VFMADD231PD      Z7, Z10, Z9
-	VMULPD           Z9, Z8, Z7
-	VMOVAPD          Z8, Z8
-	VFNMADD231PD     Z7, Z6, Z8
-	VMOVAPD          Z7, Z6
-	VFMADD231PD      Z9, Z8, Z6
+	VDIVPD           Z6, Z8, Z6
 	VBROADCASTSD     constants<>+160(SB), Z7
 	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
@@ -4093,6 +5896,60 @@ loop:
 	ADDQ             $+8, BX
 	SUBQ             $+8, DX
 	JMP              loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*8)
+	VMOVUPD          (CX)(BX*8), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+176(SB), Z7
+	VMINPD           Z6, Z7, Z6
+	VADDPD           Z6, Z6, Z6
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z8
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z2, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z3, Z8, Z6
+	VMULPD           Z6, Z6, Z8
+	VMULPD           Z6, Z6, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z6, Z10, Z9
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z9, Z8, Z6
+	VPSLLQ           $0x34, Z7, Z7
+	VPADDQ           Z4, Z7, Z7
+	VSUBPD           Z4, Z7, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z6, Z7, Z8
+	VBROADCASTSD     constants<>+184(SB), Z6
+	VADDPD           Z6, Z8, Z6
+	VDIVPD           Z6, Z8, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	VMOVNTPD         Z5, (AX)(BX*8)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              past
 
 tail:
 	TESTQ            DX, DX
@@ -4114,18 +5971,22 @@ tail:
 	VMOVAPD          Z1, Z1
 	VFNMADD231PD     Z3, Z0, Z1
 	VMULPD           Z1, Z1, Z0
-	VBROADCASTSD     constants<>+48(SB), Z2
-	VMOVAPD          Z2, Z2
-	VFMADD213PD.BCST constants<>+56(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+64(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+72(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+80(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+88(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+96(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+104(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+112(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+120(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+128(SB), Z1, Z2
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+56(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z2, Z3
+	VBROADCASTSD     constants<>+96(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+104(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+112(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+120(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+128(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+136(SB), Z2, Z6
+	VMOVAPD          Z6, Z2
+	VFMADD231PD      Z1, Z3, Z2
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z2, Z0, Z1
 	VPSLLQ           $0x34, Z7, Z0
@@ -4135,20 +5996,7 @@ tail:
 	VFMADD231PD      Z1, Z0, Z2
 	VBROADCASTSD     constants<>+184(SB), Z0
 	VADDPD           Z0, Z2, Z0
-	VRCP14PD         Z0, Z1
-	VMOVAPD          Z4, Z3
-	VFNMADD231PD     Z1, Z0, Z3
-	VMOVAPD          Z1, Z6
-	VFMADD231PD      Z3, Z1, Z6
-	VMOVAPD          Z4, Z1
-	VFNMADD231PD     Z6, Z0, Z1
-	VMOVAPD          Z6, Z3
-	VFMADD231PD      Z1, Z6, Z3
-	VMULPD           Z3, Z2, Z1
-	VMOVAPD          Z2, Z2
-	VFNMADD231PD     Z1, Z0, Z2
-	VMOVAPD          Z1, Z0
-	VFMADD231PD      Z3, Z2, Z0
+	VDIVPD           Z0, Z2, Z0
 	VBROADCASTSD     constants<>+160(SB), Z1
 	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
@@ -4159,23 +6007,26 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func logF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·logF64AVX512(SB), NOSPLIT, $0-40
+// func logF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·logF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z0
 	VBROADCASTSD constants<>+184(SB), Z1
-	VBROADCASTSD constants<>+128(SB), Z2
+	VBROADCASTSD constants<>+136(SB), Z2
 	VBROADCASTSD constants<>+312(SB), Z3
 	VBROADCASTSD constants<>+304(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -4212,14 +6063,18 @@ loop:
 	VMULPD           Z7, Z7, Z8
 	VMULPD           Z2, Z5, Z9
 	VMULPD           Z5, Z9, Z9
-	VBROADCASTSD     constants<>+248(SB), Z10
-	VMOVAPD          Z10, Z10
-	VFMADD213PD.BCST constants<>+256(SB), Z8, Z10
-	VFMADD213PD.BCST constants<>+264(SB), Z8, Z10
-	VFMADD213PD.BCST constants<>+272(SB), Z8, Z10
-	VFMADD213PD.BCST constants<>+280(SB), Z8, Z10
-	VFMADD213PD.BCST constants<>+288(SB), Z8, Z10
-	VFMADD213PD.BCST constants<>+296(SB), Z8, Z10
+	VMULPD           Z8, Z8, Z10
+	VBROADCASTSD     constants<>+248(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+256(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+264(SB), Z10, Z11
+	VBROADCASTSD     constants<>+272(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VMOVAPD          Z12, Z10
+	VFMADD231PD      Z8, Z11, Z10
 	VMOVAPD          Z9, Z11
 	VFMADD231PD      Z10, Z8, Z11
 	VMULPD           Z4, Z6, Z8
@@ -4232,18 +6087,91 @@ loop:
 	KMOVB            K2, SI
 	KNOTW            K2, K1
 	TESTQ            SI, SI
-	JZ               fullEven
+	JZ               loopEven
 	VMOVUPD          Z5, K1, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             SI, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VMOVUPD Z5, (AX)(BX*8)
 	ADDQ    $+8, BX
 	SUBQ    $+8, DX
 	JMP     loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*8)
+	VMOVUPD          (CX)(BX*8), Z5
+	VBROADCASTSD     constants<>+192(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+208(SB), Z6
+	VPADDQ           Z6, Z5, Z5
+	VPSRLQ           $0x34, Z5, Z6
+	VBROADCASTSD     constants<>+216(SB), Z7
+	VORPD            Z7, Z6, Z6
+	VBROADCASTSD     constants<>+224(SB), Z7
+	VSUBPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+232(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+240(SB), Z7
+	VPADDQ           Z7, Z5, Z5
+	VSUBPD           Z0, Z5, Z5
+	VADDPD           Z1, Z5, Z7
+	VRCP14PD         Z7, Z8
+	VMOVAPD          Z0, Z9
+	VFNMADD231PD     Z8, Z7, Z9
+	VMOVAPD          Z8, Z10
+	VFMADD231PD      Z9, Z8, Z10
+	VMOVAPD          Z0, Z8
+	VFNMADD231PD     Z10, Z7, Z8
+	VMOVAPD          Z10, Z7
+	VFMADD231PD      Z8, Z10, Z7
+	VMULPD           Z7, Z5, Z7
+	VMULPD           Z7, Z7, Z8
+	VMULPD           Z2, Z5, Z9
+	VMULPD           Z5, Z9, Z9
+	VMULPD           Z8, Z8, Z10
+	VBROADCASTSD     constants<>+248(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+256(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+264(SB), Z10, Z11
+	VBROADCASTSD     constants<>+272(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VMOVAPD          Z12, Z10
+	VFMADD231PD      Z8, Z11, Z10
+	VMOVAPD          Z9, Z11
+	VFMADD231PD      Z10, Z8, Z11
+	VMULPD           Z4, Z6, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z11, Z7, Z8
+	VSUBPD           Z8, Z9, Z7
+	VSUBPD           Z7, Z5, Z5
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z3, Z6, Z5
+	KMOVB            K2, SI
+	KNOTW            K2, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z5, K1, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z5, (AX)(BX*8)
+	ADDQ     $+8, BX
+	SUBQ     $+8, DX
+	JMP      past
 
 tail:
 	TESTQ            DX, DX
@@ -4283,14 +6211,18 @@ tail:
 	VMULPD           Z0, Z0, Z1
 	VMULPD           Z2, Z5, Z2
 	VMULPD           Z5, Z2, Z2
-	VBROADCASTSD     constants<>+248(SB), Z7
-	VMOVAPD          Z7, Z7
-	VFMADD213PD.BCST constants<>+256(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+264(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+272(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+280(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+288(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+296(SB), Z1, Z7
+	VMULPD           Z1, Z1, Z7
+	VBROADCASTSD     constants<>+248(SB), Z8
+	VMOVAPD          Z8, Z8
+	VFMADD213PD.BCST constants<>+256(SB), Z7, Z8
+	VFMADD213PD.BCST constants<>+264(SB), Z7, Z8
+	VBROADCASTSD     constants<>+272(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+280(SB), Z7, Z9
+	VFMADD213PD.BCST constants<>+288(SB), Z7, Z9
+	VFMADD213PD.BCST constants<>+296(SB), Z7, Z9
+	VMOVAPD          Z9, Z7
+	VFMADD231PD      Z1, Z8, Z7
 	VMOVAPD          Z2, Z8
 	VFMADD231PD      Z7, Z1, Z8
 	VMULPD           Z4, Z6, Z1
@@ -4308,8 +6240,8 @@ tail:
 	JZ               partEven
 	VMOVUPD          Z0, K2, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             CX, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             CX, odd+40(FP)
 	RET
 
 partEven:
@@ -4318,23 +6250,26 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func log1pF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·log1pF64AVX512(SB), NOSPLIT, $0-40
+// func log1pF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·log1pF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z0
 	VBROADCASTSD constants<>+184(SB), Z1
-	VBROADCASTSD constants<>+128(SB), Z2
+	VBROADCASTSD constants<>+136(SB), Z2
 	VBROADCASTSD constants<>+312(SB), Z3
 	VBROADCASTSD constants<>+304(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -4363,16 +6298,7 @@ loop:
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VPADDQ           Z10, Z8, Z8
 	VSUBPD           Z0, Z8, Z8
-	VRCP14PD         Z6, Z10
-	VMOVAPD          Z0, Z11
-	VFNMADD231PD     Z10, Z6, Z11
-	VMOVAPD          Z10, Z12
-	VFMADD231PD      Z11, Z10, Z12
-	VMOVAPD          Z0, Z10
-	VFNMADD231PD     Z12, Z6, Z10
-	VMOVAPD          Z12, Z6
-	VFMADD231PD      Z10, Z12, Z6
-	VMULPD           Z6, Z7, Z6
+	VDIVPD           Z6, Z7, Z6
 	VADDPD           Z1, Z8, Z7
 	VRCP14PD         Z7, Z10
 	VMOVAPD          Z0, Z11
@@ -4387,14 +6313,18 @@ loop:
 	VMULPD           Z7, Z7, Z10
 	VMULPD           Z2, Z8, Z11
 	VMULPD           Z8, Z11, Z11
-	VBROADCASTSD     constants<>+248(SB), Z12
-	VMOVAPD          Z12, Z12
-	VFMADD213PD.BCST constants<>+256(SB), Z10, Z12
-	VFMADD213PD.BCST constants<>+264(SB), Z10, Z12
-	VFMADD213PD.BCST constants<>+272(SB), Z10, Z12
-	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
-	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
-	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VMULPD           Z10, Z10, Z12
+	VBROADCASTSD     constants<>+248(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+256(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
+	VBROADCASTSD     constants<>+272(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+280(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z10, Z13, Z12
 	VMOVAPD          Z11, Z13
 	VFMADD231PD      Z12, Z10, Z13
 	VMULPD           Z4, Z9, Z10
@@ -4413,18 +6343,104 @@ loop:
 	KMOVB            K2, SI
 	KNOTW            K2, K1
 	TESTQ            SI, SI
-	JZ               fullEven
+	JZ               loopEven
 	VMOVUPD          Z5, K1, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             SI, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VMOVUPD Z5, (AX)(BX*8)
 	ADDQ    $+8, BX
 	SUBQ    $+8, DX
 	JMP     loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*8)
+	VMOVUPD          (CX)(BX*8), Z5
+	VBROADCASTSD     constants<>+320(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K2
+	KORW             K1, K2, K2
+	VADDPD           Z0, Z5, Z6
+	VSUBPD           Z5, Z6, Z7
+	VSUBPD           Z7, Z6, Z8
+	VSUBPD           Z8, Z5, Z8
+	VSUBPD           Z7, Z0, Z7
+	VADDPD           Z7, Z8, Z7
+	VBROADCASTSD     constants<>+208(SB), Z8
+	VPADDQ           Z8, Z6, Z8
+	VPSRLQ           $0x34, Z8, Z9
+	VBROADCASTSD     constants<>+216(SB), Z10
+	VORPD            Z10, Z9, Z9
+	VBROADCASTSD     constants<>+224(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VBROADCASTSD     constants<>+232(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+240(SB), Z10
+	VPADDQ           Z10, Z8, Z8
+	VSUBPD           Z0, Z8, Z8
+	VDIVPD           Z6, Z7, Z6
+	VADDPD           Z1, Z8, Z7
+	VRCP14PD         Z7, Z10
+	VMOVAPD          Z0, Z11
+	VFNMADD231PD     Z10, Z7, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z0, Z10
+	VFNMADD231PD     Z12, Z7, Z10
+	VMOVAPD          Z12, Z7
+	VFMADD231PD      Z10, Z12, Z7
+	VMULPD           Z7, Z8, Z7
+	VMULPD           Z7, Z7, Z10
+	VMULPD           Z2, Z8, Z11
+	VMULPD           Z8, Z11, Z11
+	VMULPD           Z10, Z10, Z12
+	VBROADCASTSD     constants<>+248(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+256(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
+	VBROADCASTSD     constants<>+272(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+280(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z10, Z13, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z10, Z13
+	VMULPD           Z4, Z9, Z10
+	VADDPD           Z6, Z10, Z6
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z13, Z7, Z6
+	VSUBPD           Z6, Z11, Z6
+	VSUBPD           Z6, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z3, Z9, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K2, SI
+	KNOTW            K2, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z5, K1, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z5, (AX)(BX*8)
+	ADDQ     $+8, BX
+	SUBQ     $+8, DX
+	JMP      past
 
 tail:
 	TESTQ            DX, DX
@@ -4456,16 +6472,7 @@ tail:
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VPADDQ           Z10, Z8, Z8
 	VSUBPD           Z0, Z8, Z8
-	VRCP14PD         Z6, Z10
-	VMOVAPD          Z0, Z11
-	VFNMADD231PD     Z10, Z6, Z11
-	VMOVAPD          Z10, Z12
-	VFMADD231PD      Z11, Z10, Z12
-	VMOVAPD          Z0, Z10
-	VFNMADD231PD     Z12, Z6, Z10
-	VMOVAPD          Z12, Z6
-	VFMADD231PD      Z10, Z12, Z6
-	VMULPD           Z6, Z7, Z6
+	VDIVPD           Z6, Z7, Z6
 	VADDPD           Z1, Z8, Z1
 	VRCP14PD         Z1, Z7
 	VMOVAPD          Z0, Z10
@@ -4480,14 +6487,18 @@ tail:
 	VMULPD           Z0, Z0, Z1
 	VMULPD           Z2, Z8, Z2
 	VMULPD           Z8, Z2, Z2
-	VBROADCASTSD     constants<>+248(SB), Z7
-	VMOVAPD          Z7, Z7
-	VFMADD213PD.BCST constants<>+256(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+264(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+272(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+280(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+288(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+296(SB), Z1, Z7
+	VMULPD           Z1, Z1, Z7
+	VBROADCASTSD     constants<>+248(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+256(SB), Z7, Z10
+	VFMADD213PD.BCST constants<>+264(SB), Z7, Z10
+	VBROADCASTSD     constants<>+272(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+280(SB), Z7, Z11
+	VFMADD213PD.BCST constants<>+288(SB), Z7, Z11
+	VFMADD213PD.BCST constants<>+296(SB), Z7, Z11
+	VMOVAPD          Z11, Z7
+	VFMADD231PD      Z1, Z10, Z7
 	VMOVAPD          Z2, Z10
 	VFMADD231PD      Z7, Z1, Z10
 	VMULPD           Z4, Z9, Z1
@@ -4511,8 +6522,8 @@ tail:
 	JZ               partEven
 	VMOVUPD          Z0, K2, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             CX, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             CX, odd+40(FP)
 	RET
 
 partEven:
@@ -4521,25 +6532,28 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func sinF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·sinF64AVX512(SB), NOSPLIT, $0-40
+// func sinF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·sinF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
 	VBROADCASTSD constants<>+344(SB), Z0
-	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+32(SB), Z1
 	VBROADCASTSD constants<>+368(SB), Z2
 	VBROADCASTSD constants<>+360(SB), Z3
 	VBROADCASTSD constants<>+352(SB), Z4
-	VBROADCASTSD constants<>+128(SB), Z5
-	VBROADCASTSD constants<>+136(SB), Z6
+	VBROADCASTSD constants<>+136(SB), Z5
+	VBROADCASTSD constants<>+0(SB), Z6
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -4560,25 +6574,33 @@ loop:
 	VFNMADD231PD     Z4, Z13, Z14
 	VMULPD           Z14, Z14, Z13
 	VMULPD           Z13, Z14, Z15
-	VBROADCASTSD     constants<>+376(SB), Z16
-	VMOVAPD          Z16, Z16
-	VFMADD213PD.BCST constants<>+384(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+392(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+400(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+408(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+416(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+424(SB), Z13, Z16
+	VMULPD           Z13, Z13, Z16
+	VBROADCASTSD     constants<>+376(SB), Z17
+	VMOVAPD          Z17, Z17
+	VFMADD213PD.BCST constants<>+384(SB), Z16, Z17
+	VFMADD213PD.BCST constants<>+392(SB), Z16, Z17
+	VBROADCASTSD     constants<>+400(SB), Z18
+	VMOVAPD          Z18, Z18
+	VFMADD213PD.BCST constants<>+408(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+416(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+424(SB), Z16, Z18
+	VMOVAPD          Z18, Z16
+	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z14, Z14
 	VFMADD231PD      Z16, Z15, Z14
 	VMULPD           Z13, Z13, Z15
-	VBROADCASTSD     constants<>+432(SB), Z16
-	VMOVAPD          Z16, Z16
-	VFMADD213PD.BCST constants<>+440(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+448(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+456(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+464(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+472(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+480(SB), Z13, Z16
+	VMULPD           Z13, Z13, Z16
+	VBROADCASTSD     constants<>+432(SB), Z17
+	VMOVAPD          Z17, Z17
+	VFMADD213PD.BCST constants<>+440(SB), Z16, Z17
+	VFMADD213PD.BCST constants<>+448(SB), Z16, Z17
+	VBROADCASTSD     constants<>+456(SB), Z18
+	VMOVAPD          Z18, Z18
+	VFMADD213PD.BCST constants<>+464(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+472(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+480(SB), Z16, Z18
+	VMOVAPD          Z18, Z16
+	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z6, Z17
 	VFNMADD231PD     Z5, Z13, Z17
 	VMOVAPD          Z17, Z13
@@ -4596,18 +6618,95 @@ loop:
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
-	JZ               fullEven
+	JZ               loopEven
 	VMOVUPD          Z10, K1, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             SI, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VMOVUPD Z10, (AX)(BX*8)
 	ADDQ    $+8, BX
 	SUBQ    $+8, DX
 	JMP     loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*8)
+	VMOVUPD          (CX)(BX*8), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z13
+	VCMPPD           $0x16, Z13, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z13
+	VMOVAPD          Z7, Z14
+	VFNMADD231PD     Z2, Z13, Z14
+	VMOVAPD          Z14, Z14
+	VFNMADD231PD     Z3, Z13, Z14
+	VMOVAPD          Z14, Z14
+	VFNMADD231PD     Z4, Z13, Z14
+	VMULPD           Z14, Z14, Z13
+	VMULPD           Z13, Z14, Z15
+	VMULPD           Z13, Z13, Z16
+	VBROADCASTSD     constants<>+376(SB), Z17
+	VMOVAPD          Z17, Z17
+	VFMADD213PD.BCST constants<>+384(SB), Z16, Z17
+	VFMADD213PD.BCST constants<>+392(SB), Z16, Z17
+	VBROADCASTSD     constants<>+400(SB), Z18
+	VMOVAPD          Z18, Z18
+	VFMADD213PD.BCST constants<>+408(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+416(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+424(SB), Z16, Z18
+	VMOVAPD          Z18, Z16
+	VFMADD231PD      Z13, Z17, Z16
+	VMOVAPD          Z14, Z14
+	VFMADD231PD      Z16, Z15, Z14
+	VMULPD           Z13, Z13, Z15
+	VMULPD           Z13, Z13, Z16
+	VBROADCASTSD     constants<>+432(SB), Z17
+	VMOVAPD          Z17, Z17
+	VFMADD213PD.BCST constants<>+440(SB), Z16, Z17
+	VFMADD213PD.BCST constants<>+448(SB), Z16, Z17
+	VBROADCASTSD     constants<>+456(SB), Z18
+	VMOVAPD          Z18, Z18
+	VFMADD213PD.BCST constants<>+464(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+472(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+480(SB), Z16, Z18
+	VMOVAPD          Z18, Z16
+	VFMADD231PD      Z13, Z17, Z16
+	VMOVAPD          Z6, Z17
+	VFNMADD231PD     Z5, Z13, Z17
+	VMOVAPD          Z17, Z13
+	VFMADD231PD      Z16, Z15, Z13
+	VBROADCASTSD     constants<>+496(SB), Z15
+	VPTESTMQ         Z15, Z8, K2
+	VBLENDMPD        Z13, Z14, K2, Z9
+	VPSLLQ           $0x3e, Z8, Z8
+	VBROADCASTSD     constants<>+168(SB), Z13
+	VANDPD           Z13, Z8, Z8
+	VXORPD           Z8, Z9, Z8
+	VBROADCASTSD     constants<>+488(SB), Z13
+	VCMPPD           $0x00, Z13, Z7, K2
+	VBLENDMPD        Z7, Z8, K2, Z10
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z10, K1, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z10, (AX)(BX*8)
+	ADDQ     $+8, BX
+	SUBQ     $+8, DX
+	JMP      past
 
 tail:
 	TESTQ            DX, DX
@@ -4631,25 +6730,33 @@ tail:
 	VFNMADD231PD     Z4, Z0, Z1
 	VMULPD           Z1, Z1, Z0
 	VMULPD           Z0, Z1, Z2
-	VBROADCASTSD     constants<>+376(SB), Z3
-	VMOVAPD          Z3, Z3
-	VFMADD213PD.BCST constants<>+384(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+392(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+400(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+408(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+416(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+424(SB), Z0, Z3
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+376(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+384(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+392(SB), Z3, Z4
+	VBROADCASTSD     constants<>+400(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+408(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+416(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+424(SB), Z3, Z9
+	VMOVAPD          Z9, Z3
+	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z3, Z2, Z1
 	VMULPD           Z0, Z0, Z2
-	VBROADCASTSD     constants<>+432(SB), Z3
-	VMOVAPD          Z3, Z3
-	VFMADD213PD.BCST constants<>+440(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+448(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+456(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+464(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+472(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+480(SB), Z0, Z3
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+432(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+440(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+448(SB), Z3, Z4
+	VBROADCASTSD     constants<>+456(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+464(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+472(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+480(SB), Z3, Z9
+	VMOVAPD          Z9, Z3
+	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z6, Z4
 	VFNMADD231PD     Z5, Z0, Z4
 	VMOVAPD          Z4, Z0
@@ -4672,8 +6779,8 @@ tail:
 	JZ               partEven
 	VMOVUPD          Z12, K2, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             CX, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             CX, odd+40(FP)
 	RET
 
 partEven:
@@ -4682,25 +6789,28 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func cosF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2
-TEXT ·cosF64AVX512(SB), NOSPLIT, $0-40
+// func cosF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·cosF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
 	VBROADCASTSD constants<>+344(SB), Z0
-	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+32(SB), Z1
 	VBROADCASTSD constants<>+368(SB), Z2
 	VBROADCASTSD constants<>+360(SB), Z3
 	VBROADCASTSD constants<>+352(SB), Z4
-	VBROADCASTSD constants<>+128(SB), Z5
-	VBROADCASTSD constants<>+136(SB), Z6
+	VBROADCASTSD constants<>+136(SB), Z5
+	VBROADCASTSD constants<>+0(SB), Z6
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -4721,25 +6831,33 @@ loop:
 	VFNMADD231PD     Z4, Z11, Z7
 	VMULPD           Z7, Z7, Z11
 	VMULPD           Z11, Z7, Z12
-	VBROADCASTSD     constants<>+376(SB), Z13
-	VMOVAPD          Z13, Z13
-	VFMADD213PD.BCST constants<>+384(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+392(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+400(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+408(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+416(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+424(SB), Z11, Z13
+	VMULPD           Z11, Z11, Z13
+	VBROADCASTSD     constants<>+376(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+384(SB), Z13, Z14
+	VFMADD213PD.BCST constants<>+392(SB), Z13, Z14
+	VBROADCASTSD     constants<>+400(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+408(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+416(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+424(SB), Z13, Z15
+	VMOVAPD          Z15, Z13
+	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z13, Z12, Z7
 	VMULPD           Z11, Z11, Z12
-	VBROADCASTSD     constants<>+432(SB), Z13
-	VMOVAPD          Z13, Z13
-	VFMADD213PD.BCST constants<>+440(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+448(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+456(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+464(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+472(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+480(SB), Z11, Z13
+	VMULPD           Z11, Z11, Z13
+	VBROADCASTSD     constants<>+432(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+440(SB), Z13, Z14
+	VFMADD213PD.BCST constants<>+448(SB), Z13, Z14
+	VBROADCASTSD     constants<>+456(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+464(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+472(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+480(SB), Z13, Z15
+	VMOVAPD          Z15, Z13
+	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z6, Z14
 	VFNMADD231PD     Z5, Z11, Z14
 	VMOVAPD          Z14, Z11
@@ -4756,18 +6874,94 @@ loop:
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
-	JZ               fullEven
+	JZ               loopEven
 	VMOVUPD          Z7, K1, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             SI, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VMOVUPD Z7, (AX)(BX*8)
 	ADDQ    $+8, BX
 	SUBQ    $+8, DX
 	JMP     loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*8)
+	VMOVUPD          (CX)(BX*8), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z11
+	VCMPPD           $0x16, Z11, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z11
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z2, Z11, Z7
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z3, Z11, Z7
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z4, Z11, Z7
+	VMULPD           Z7, Z7, Z11
+	VMULPD           Z11, Z7, Z12
+	VMULPD           Z11, Z11, Z13
+	VBROADCASTSD     constants<>+376(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+384(SB), Z13, Z14
+	VFMADD213PD.BCST constants<>+392(SB), Z13, Z14
+	VBROADCASTSD     constants<>+400(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+408(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+416(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+424(SB), Z13, Z15
+	VMOVAPD          Z15, Z13
+	VFMADD231PD      Z11, Z14, Z13
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z13, Z12, Z7
+	VMULPD           Z11, Z11, Z12
+	VMULPD           Z11, Z11, Z13
+	VBROADCASTSD     constants<>+432(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+440(SB), Z13, Z14
+	VFMADD213PD.BCST constants<>+448(SB), Z13, Z14
+	VBROADCASTSD     constants<>+456(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+464(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+472(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+480(SB), Z13, Z15
+	VMOVAPD          Z15, Z13
+	VFMADD231PD      Z11, Z14, Z13
+	VMOVAPD          Z6, Z14
+	VFNMADD231PD     Z5, Z11, Z14
+	VMOVAPD          Z14, Z11
+	VFMADD231PD      Z13, Z12, Z11
+	VBROADCASTSD     constants<>+496(SB), Z12
+	VPADDQ           Z12, Z8, Z8
+	VBROADCASTSD     constants<>+496(SB), Z12
+	VPTESTMQ         Z12, Z8, K2
+	VBLENDMPD        Z11, Z7, K2, Z9
+	VPSLLQ           $0x3e, Z8, Z7
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z7, Z7
+	VXORPD           Z7, Z9, Z7
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z7, K1, (AX)(BX*8)
+	VZEROUPPER
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z7, (AX)(BX*8)
+	ADDQ     $+8, BX
+	SUBQ     $+8, DX
+	JMP      past
 
 tail:
 	TESTQ            DX, DX
@@ -4791,25 +6985,33 @@ tail:
 	VFNMADD231PD     Z4, Z0, Z1
 	VMULPD           Z1, Z1, Z0
 	VMULPD           Z0, Z1, Z2
-	VBROADCASTSD     constants<>+376(SB), Z3
-	VMOVAPD          Z3, Z3
-	VFMADD213PD.BCST constants<>+384(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+392(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+400(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+408(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+416(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+424(SB), Z0, Z3
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+376(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+384(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+392(SB), Z3, Z4
+	VBROADCASTSD     constants<>+400(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+408(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+416(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+424(SB), Z3, Z7
+	VMOVAPD          Z7, Z3
+	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z3, Z2, Z1
 	VMULPD           Z0, Z0, Z2
-	VBROADCASTSD     constants<>+432(SB), Z3
-	VMOVAPD          Z3, Z3
-	VFMADD213PD.BCST constants<>+440(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+448(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+456(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+464(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+472(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+480(SB), Z0, Z3
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+432(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+440(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+448(SB), Z3, Z4
+	VBROADCASTSD     constants<>+456(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+464(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+472(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+480(SB), Z3, Z7
+	VMOVAPD          Z7, Z3
+	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z6, Z4
 	VFNMADD231PD     Z5, Z0, Z4
 	VMOVAPD          Z4, Z0
@@ -4831,8 +7033,8 @@ tail:
 	JZ               partEven
 	VMOVUPD          Z0, K2, (AX)(BX*8)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             CX, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             CX, odd+40(FP)
 	RET
 
 partEven:
@@ -4841,18 +7043,21 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func sqrtF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·sqrtF64AVX512(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func sqrtF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·sqrtF64AVX512(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ    DX, $+8
@@ -4863,6 +7068,17 @@ loop:
 	ADDQ    $+8, BX
 	SUBQ    $+8, DX
 	JMP     loop
+
+past:
+	CMPQ       DX, $+8
+	JL         tail
+	PREFETCHT0 4096(CX)(BX*8)
+	VMOVUPD    (CX)(BX*8), Z0
+	VSQRTPD    Z0, Z0
+	VMOVNTPD   Z0, (AX)(BX*8)
+	ADDQ       $+8, BX
+	SUBQ       $+8, DX
+	JMP        past
 
 tail:
 	TESTQ     DX, DX
@@ -4877,30 +7093,46 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func rsqrtF64AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512F, BMI2
-TEXT ·rsqrtF64AVX512(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func rsqrtF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·rsqrtF64AVX512(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+8
 	JL           tail
 	VMOVUPD      (CX)(BX*8), Z0
 	VSQRTPD      Z0, Z0
-	VBROADCASTSD constants<>+136(SB), Z1
+	VBROADCASTSD constants<>+0(SB), Z1
 	VDIVPD       Z0, Z1, Z0
 	VMOVUPD      Z0, (AX)(BX*8)
 	ADDQ         $+8, BX
 	SUBQ         $+8, DX
 	JMP          loop
+
+past:
+	CMPQ         DX, $+8
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*8)
+	VMOVUPD      (CX)(BX*8), Z0
+	VSQRTPD      Z0, Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VDIVPD       Z0, Z1, Z0
+	VMOVNTPD     Z0, (AX)(BX*8)
+	ADDQ         $+8, BX
+	SUBQ         $+8, DX
+	JMP          past
 
 tail:
 	TESTQ        DX, DX
@@ -4910,38 +7142,41 @@ tail:
 	KMOVW        SI, K1
 	VMOVUPD.Z    (CX)(BX*8), K1, Z0
 	VSQRTPD      Z0, Z0
-	VBROADCASTSD constants<>+136(SB), Z1
+	VBROADCASTSD constants<>+0(SB), Z1
 	VDIVPD       Z0, Z1, Z0
 	VMOVUPD      Z0, K1, (AX)(BX*8)
 	ADDQ         DX, BX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func expF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·expF32AVX512(SB), NOSPLIT, $0-40
+// func expF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·expF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD constants<>+16(SB), Z0
-	VBROADCASTSD constants<>+24(SB), Z1
-	VBROADCASTSD constants<>+40(SB), Z2
-	VBROADCASTSD constants<>+32(SB), Z3
-	VBROADCASTSD constants<>+136(SB), Z4
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
 	JL               tail
 	VCVTPS2PD        (CX)(BX*4), Z5
-	VBROADCASTSD     constants<>+0(SB), Z6
-	VMINPD           Z5, Z6, Z5
 	VBROADCASTSD     constants<>+8(SB), Z6
+	VMINPD           Z5, Z6, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
 	VMAXPD           Z5, Z6, Z5
 	VMOVAPD          Z1, Z6
 	VFMADD231PD      Z0, Z5, Z6
@@ -4951,18 +7186,22 @@ loop:
 	VMOVAPD          Z5, Z5
 	VFNMADD231PD     Z3, Z6, Z5
 	VMULPD           Z5, Z5, Z7
-	VBROADCASTSD     constants<>+48(SB), Z8
-	VMOVAPD          Z8, Z8
-	VFMADD213PD.BCST constants<>+56(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+64(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+72(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+80(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+88(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+96(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+104(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+112(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+120(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+128(SB), Z5, Z8
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
 	VMOVAPD          Z5, Z5
 	VFMADD231PD      Z8, Z7, Z5
 	VADDPD           Z4, Z5, Z5
@@ -4973,6 +7212,49 @@ loop:
 	SUBQ             $+8, DX
 	JMP              loop
 
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*4)
+	VCVTPS2PD        (CX)(BX*4), Z5
+	VBROADCASTSD     constants<>+8(SB), Z6
+	VMINPD           Z5, Z6, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z6
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z6, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z6, Z5
+	VMULPD           Z5, Z5, Z7
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VADDPD           Z4, Z5, Z5
+	VSCALEFPD        Z6, Z5, Z5
+	VCVTPD2PS        Z5, Y5
+	VMOVNTPS         Y5, (AX)(BX*4)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              past
+
 tail:
 	TESTQ            DX, DX
 	JZ               done
@@ -4980,9 +7262,9 @@ tail:
 	BZHIQ            DX, SI, SI
 	KMOVW            SI, K1
 	VCVTPS2PD.Z      (CX)(BX*4), K1, Z5
-	VBROADCASTSD     constants<>+0(SB), Z6
-	VMINPD           Z5, Z6, Z5
 	VBROADCASTSD     constants<>+8(SB), Z6
+	VMINPD           Z5, Z6, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
 	VMAXPD           Z5, Z6, Z5
 	VMOVAPD          Z1, Z6
 	VFMADD231PD      Z0, Z5, Z6
@@ -4992,18 +7274,22 @@ tail:
 	VMOVAPD          Z1, Z1
 	VFNMADD231PD     Z3, Z0, Z1
 	VMULPD           Z1, Z1, Z2
-	VBROADCASTSD     constants<>+48(SB), Z3
-	VMOVAPD          Z3, Z3
-	VFMADD213PD.BCST constants<>+56(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+64(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+72(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+80(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+88(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+96(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+104(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+112(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+120(SB), Z1, Z3
-	VFMADD213PD.BCST constants<>+128(SB), Z1, Z3
+	VMULPD           Z1, Z1, Z3
+	VBROADCASTSD     constants<>+56(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+64(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+72(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+80(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+88(SB), Z3, Z5
+	VBROADCASTSD     constants<>+96(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+104(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+112(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+120(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+128(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+136(SB), Z3, Z6
+	VMOVAPD          Z6, Z3
+	VFMADD231PD      Z1, Z5, Z3
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z3, Z2, Z1
 	VADDPD           Z4, Z1, Z1
@@ -5014,23 +7300,26 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func expm1F32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·expm1F32AVX512(SB), NOSPLIT, $0-40
+// func expm1F32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·expm1F32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD constants<>+16(SB), Z0
-	VBROADCASTSD constants<>+24(SB), Z1
-	VBROADCASTSD constants<>+40(SB), Z2
-	VBROADCASTSD constants<>+32(SB), Z3
-	VBROADCASTSD constants<>+136(SB), Z4
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -5048,24 +7337,28 @@ loop:
 	VMOVAPD          Z5, Z5
 	VFNMADD231PD     Z3, Z7, Z5
 	VMULPD           Z5, Z5, Z7
-	VBROADCASTSD     constants<>+48(SB), Z8
-	VMOVAPD          Z8, Z8
-	VFMADD213PD.BCST constants<>+56(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+64(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+72(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+80(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+88(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+96(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+104(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+112(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+120(SB), Z5, Z8
-	VFMADD213PD.BCST constants<>+128(SB), Z5, Z8
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
 	VMOVAPD          Z5, Z5
 	VFMADD231PD      Z8, Z7, Z5
 	VPSLLQ           $0x34, Z6, Z6
-	VBROADCASTSD     constants<>+128(SB), Z7
+	VBROADCASTSD     constants<>+136(SB), Z7
 	VPADDQ           Z7, Z6, Z6
-	VBROADCASTSD     constants<>+128(SB), Z7
+	VBROADCASTSD     constants<>+136(SB), Z7
 	VSUBPD           Z7, Z6, Z7
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z5, Z6, Z7
@@ -5080,6 +7373,60 @@ loop:
 	ADDQ             $+8, BX
 	SUBQ             $+8, DX
 	JMP              loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*4)
+	VCVTPS2PD        (CX)(BX*4), Z4
+	VBROADCASTSD     constants<>+144(SB), Z5
+	VMINPD           Z4, Z5, Z5
+	VBROADCASTSD     constants<>+152(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z7
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z7, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z7, Z5
+	VMULPD           Z5, Z5, Z7
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VPSLLQ           $0x34, Z6, Z6
+	VBROADCASTSD     constants<>+136(SB), Z7
+	VPADDQ           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+136(SB), Z7
+	VSUBPD           Z7, Z6, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z5, Z6, Z7
+	VADDPD           Z7, Z7, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+168(SB), Z6
+	VANDPD           Z6, Z4, Z4
+	VORPD            Z4, Z5, Z4
+	VCVTPD2PS        Z4, Y4
+	VMOVNTPS         Y4, (AX)(BX*4)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              past
 
 tail:
 	TESTQ            DX, DX
@@ -5100,24 +7447,28 @@ tail:
 	VMOVAPD          Z1, Z1
 	VFNMADD231PD     Z3, Z0, Z1
 	VMULPD           Z1, Z1, Z0
-	VBROADCASTSD     constants<>+48(SB), Z2
-	VMOVAPD          Z2, Z2
-	VFMADD213PD.BCST constants<>+56(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+64(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+72(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+80(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+88(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+96(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+104(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+112(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+120(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+128(SB), Z1, Z2
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+56(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z2, Z3
+	VBROADCASTSD     constants<>+96(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+104(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+112(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+120(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+128(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+136(SB), Z2, Z5
+	VMOVAPD          Z5, Z2
+	VFMADD231PD      Z1, Z3, Z2
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z2, Z0, Z1
 	VPSLLQ           $0x34, Z6, Z0
-	VBROADCASTSD     constants<>+128(SB), Z2
+	VBROADCASTSD     constants<>+136(SB), Z2
 	VPADDQ           Z2, Z0, Z0
-	VBROADCASTSD     constants<>+128(SB), Z2
+	VBROADCASTSD     constants<>+136(SB), Z2
 	VSUBPD           Z2, Z0, Z2
 	VMOVAPD          Z2, Z2
 	VFMADD231PD      Z1, Z0, Z2
@@ -5133,23 +7484,26 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func tanhF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·tanhF32AVX512(SB), NOSPLIT, $0-40
+// func tanhF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·tanhF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD constants<>+16(SB), Z0
-	VBROADCASTSD constants<>+24(SB), Z1
-	VBROADCASTSD constants<>+40(SB), Z2
-	VBROADCASTSD constants<>+32(SB), Z3
-	VBROADCASTSD constants<>+136(SB), Z4
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -5168,18 +7522,22 @@ loop:
 	VMOVAPD          Z6, Z6
 	VFNMADD231PD     Z3, Z8, Z6
 	VMULPD           Z6, Z6, Z8
-	VBROADCASTSD     constants<>+48(SB), Z9
-	VMOVAPD          Z9, Z9
-	VFMADD213PD.BCST constants<>+56(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+64(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+72(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+80(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+88(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+96(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+104(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+112(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+120(SB), Z6, Z9
-	VFMADD213PD.BCST constants<>+128(SB), Z6, Z9
+	VMULPD           Z6, Z6, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z6, Z10, Z9
 	VMOVAPD          Z6, Z6
 	VFMADD231PD      Z9, Z8, Z6
 	VPSLLQ           $0x34, Z7, Z7
@@ -5189,20 +7547,7 @@ loop:
 	VFMADD231PD      Z6, Z7, Z8
 	VBROADCASTSD     constants<>+184(SB), Z6
 	VADDPD           Z6, Z8, Z6
-	VRCP14PD         Z6, Z7
-	VMOVAPD          Z4, Z9
-	VFNMADD231PD     Z7, Z6, Z9
-	VMOVAPD          Z7, Z10
-	VFMADD231PD      Z9, Z7, Z10
-	VMOVAPD          Z4, Z7
-	VFNMADD231PD     Z10, Z6, Z7
-	VMOVAPD          Z10, Z9
-	VFMADD231PD      Z7, Z10, Z9
-	VMULPD           Z9, Z8, Z7
-	VMOVAPD          Z8, Z8
-	VFNMADD231PD     Z7, Z6, Z8
-	VMOVAPD          Z7, Z6
-	VFMADD231PD      Z9, Z8, Z6
+	VDIVPD           Z6, Z8, Z6
 	VBROADCASTSD     constants<>+160(SB), Z7
 	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
@@ -5213,6 +7558,61 @@ loop:
 	ADDQ             $+8, BX
 	SUBQ             $+8, DX
 	JMP              loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*4)
+	VCVTPS2PD        (CX)(BX*4), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+176(SB), Z7
+	VMINPD           Z6, Z7, Z6
+	VADDPD           Z6, Z6, Z6
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z8
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z2, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z3, Z8, Z6
+	VMULPD           Z6, Z6, Z8
+	VMULPD           Z6, Z6, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z6, Z10, Z9
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z9, Z8, Z6
+	VPSLLQ           $0x34, Z7, Z7
+	VPADDQ           Z4, Z7, Z7
+	VSUBPD           Z4, Z7, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z6, Z7, Z8
+	VBROADCASTSD     constants<>+184(SB), Z6
+	VADDPD           Z6, Z8, Z6
+	VDIVPD           Z6, Z8, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	VCVTPD2PS        Z5, Y5
+	VMOVNTPS         Y5, (AX)(BX*4)
+	ADDQ             $+8, BX
+	SUBQ             $+8, DX
+	JMP              past
 
 tail:
 	TESTQ            DX, DX
@@ -5234,18 +7634,22 @@ tail:
 	VMOVAPD          Z1, Z1
 	VFNMADD231PD     Z3, Z0, Z1
 	VMULPD           Z1, Z1, Z0
-	VBROADCASTSD     constants<>+48(SB), Z2
-	VMOVAPD          Z2, Z2
-	VFMADD213PD.BCST constants<>+56(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+64(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+72(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+80(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+88(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+96(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+104(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+112(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+120(SB), Z1, Z2
-	VFMADD213PD.BCST constants<>+128(SB), Z1, Z2
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+56(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z2, Z3
+	VBROADCASTSD     constants<>+96(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+104(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+112(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+120(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+128(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+136(SB), Z2, Z6
+	VMOVAPD          Z6, Z2
+	VFMADD231PD      Z1, Z3, Z2
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z2, Z0, Z1
 	VPSLLQ           $0x34, Z7, Z0
@@ -5255,20 +7659,7 @@ tail:
 	VFMADD231PD      Z1, Z0, Z2
 	VBROADCASTSD     constants<>+184(SB), Z0
 	VADDPD           Z0, Z2, Z0
-	VRCP14PD         Z0, Z1
-	VMOVAPD          Z4, Z3
-	VFNMADD231PD     Z1, Z0, Z3
-	VMOVAPD          Z1, Z6
-	VFMADD231PD      Z3, Z1, Z6
-	VMOVAPD          Z4, Z1
-	VFNMADD231PD     Z6, Z0, Z1
-	VMOVAPD          Z6, Z3
-	VFMADD231PD      Z1, Z6, Z3
-	VMULPD           Z3, Z2, Z1
-	VMOVAPD          Z2, Z2
-	VFNMADD231PD     Z1, Z0, Z2
-	VMOVAPD          Z1, Z0
-	VFMADD231PD      Z3, Z2, Z0
+	VDIVPD           Z0, Z2, Z0
 	VBROADCASTSD     constants<>+160(SB), Z1
 	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
@@ -5280,23 +7671,26 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func logF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·logF32AVX512(SB), NOSPLIT, $0-40
+// func logF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·logF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z0
 	VBROADCASTSD constants<>+184(SB), Z1
-	VBROADCASTSD constants<>+128(SB), Z2
+	VBROADCASTSD constants<>+136(SB), Z2
 	VBROADCASTSD constants<>+312(SB), Z3
 	VBROADCASTSD constants<>+304(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -5333,14 +7727,18 @@ loop:
 	VMULPD           Z7, Z7, Z8
 	VMULPD           Z2, Z5, Z9
 	VMULPD           Z5, Z9, Z9
-	VBROADCASTSD     constants<>+248(SB), Z10
-	VMOVAPD          Z10, Z10
-	VFMADD213PD.BCST constants<>+256(SB), Z8, Z10
-	VFMADD213PD.BCST constants<>+264(SB), Z8, Z10
-	VFMADD213PD.BCST constants<>+272(SB), Z8, Z10
-	VFMADD213PD.BCST constants<>+280(SB), Z8, Z10
-	VFMADD213PD.BCST constants<>+288(SB), Z8, Z10
-	VFMADD213PD.BCST constants<>+296(SB), Z8, Z10
+	VMULPD           Z8, Z8, Z10
+	VBROADCASTSD     constants<>+248(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+256(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+264(SB), Z10, Z11
+	VBROADCASTSD     constants<>+272(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VMOVAPD          Z12, Z10
+	VFMADD231PD      Z8, Z11, Z10
 	VMOVAPD          Z9, Z11
 	VFMADD231PD      Z10, Z8, Z11
 	VMULPD           Z4, Z6, Z8
@@ -5353,20 +7751,95 @@ loop:
 	KMOVB            K2, SI
 	KNOTW            K2, K1
 	TESTQ            SI, SI
-	JZ               fullEven
+	JZ               loopEven
 	VCVTPD2PS        Z5, Y0
 	VMOVUPS          Y0, K1, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             SI, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VCVTPD2PS Z5, Y5
 	VMOVUPS   Y5, (AX)(BX*4)
 	ADDQ      $+8, BX
 	SUBQ      $+8, DX
 	JMP       loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*4)
+	VCVTPS2PD        (CX)(BX*4), Z5
+	VBROADCASTSD     constants<>+192(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+208(SB), Z6
+	VPADDQ           Z6, Z5, Z5
+	VPSRLQ           $0x34, Z5, Z6
+	VBROADCASTSD     constants<>+216(SB), Z7
+	VORPD            Z7, Z6, Z6
+	VBROADCASTSD     constants<>+224(SB), Z7
+	VSUBPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+232(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+240(SB), Z7
+	VPADDQ           Z7, Z5, Z5
+	VSUBPD           Z0, Z5, Z5
+	VADDPD           Z1, Z5, Z7
+	VRCP14PD         Z7, Z8
+	VMOVAPD          Z0, Z9
+	VFNMADD231PD     Z8, Z7, Z9
+	VMOVAPD          Z8, Z10
+	VFMADD231PD      Z9, Z8, Z10
+	VMOVAPD          Z0, Z8
+	VFNMADD231PD     Z10, Z7, Z8
+	VMOVAPD          Z10, Z7
+	VFMADD231PD      Z8, Z10, Z7
+	VMULPD           Z7, Z5, Z7
+	VMULPD           Z7, Z7, Z8
+	VMULPD           Z2, Z5, Z9
+	VMULPD           Z5, Z9, Z9
+	VMULPD           Z8, Z8, Z10
+	VBROADCASTSD     constants<>+248(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+256(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+264(SB), Z10, Z11
+	VBROADCASTSD     constants<>+272(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VMOVAPD          Z12, Z10
+	VFMADD231PD      Z8, Z11, Z10
+	VMOVAPD          Z9, Z11
+	VFMADD231PD      Z10, Z8, Z11
+	VMULPD           Z4, Z6, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z11, Z7, Z8
+	VSUBPD           Z8, Z9, Z7
+	VSUBPD           Z7, Z5, Z5
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z3, Z6, Z5
+	KMOVB            K2, SI
+	KNOTW            K2, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z5, Y5
+	VMOVNTPS  Y5, (AX)(BX*4)
+	ADDQ      $+8, BX
+	SUBQ      $+8, DX
+	JMP       past
 
 tail:
 	TESTQ            DX, DX
@@ -5406,14 +7879,18 @@ tail:
 	VMULPD           Z0, Z0, Z1
 	VMULPD           Z2, Z5, Z2
 	VMULPD           Z5, Z2, Z2
-	VBROADCASTSD     constants<>+248(SB), Z7
-	VMOVAPD          Z7, Z7
-	VFMADD213PD.BCST constants<>+256(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+264(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+272(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+280(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+288(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+296(SB), Z1, Z7
+	VMULPD           Z1, Z1, Z7
+	VBROADCASTSD     constants<>+248(SB), Z8
+	VMOVAPD          Z8, Z8
+	VFMADD213PD.BCST constants<>+256(SB), Z7, Z8
+	VFMADD213PD.BCST constants<>+264(SB), Z7, Z8
+	VBROADCASTSD     constants<>+272(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+280(SB), Z7, Z9
+	VFMADD213PD.BCST constants<>+288(SB), Z7, Z9
+	VFMADD213PD.BCST constants<>+296(SB), Z7, Z9
+	VMOVAPD          Z9, Z7
+	VFMADD231PD      Z1, Z8, Z7
 	VMOVAPD          Z2, Z8
 	VFMADD231PD      Z7, Z1, Z8
 	VMULPD           Z4, Z6, Z1
@@ -5432,8 +7909,8 @@ tail:
 	VCVTPD2PS        Z0, Y0
 	VMOVUPS          Y0, K2, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             CX, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             CX, odd+40(FP)
 	RET
 
 partEven:
@@ -5443,23 +7920,26 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func log1pF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·log1pF32AVX512(SB), NOSPLIT, $0-40
+// func log1pF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·log1pF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
-	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z0
 	VBROADCASTSD constants<>+184(SB), Z1
-	VBROADCASTSD constants<>+128(SB), Z2
+	VBROADCASTSD constants<>+136(SB), Z2
 	VBROADCASTSD constants<>+312(SB), Z3
 	VBROADCASTSD constants<>+304(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -5488,16 +7968,7 @@ loop:
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VPADDQ           Z10, Z8, Z8
 	VSUBPD           Z0, Z8, Z8
-	VRCP14PD         Z6, Z10
-	VMOVAPD          Z0, Z11
-	VFNMADD231PD     Z10, Z6, Z11
-	VMOVAPD          Z10, Z12
-	VFMADD231PD      Z11, Z10, Z12
-	VMOVAPD          Z0, Z10
-	VFNMADD231PD     Z12, Z6, Z10
-	VMOVAPD          Z12, Z6
-	VFMADD231PD      Z10, Z12, Z6
-	VMULPD           Z6, Z7, Z6
+	VDIVPD           Z6, Z7, Z6
 	VADDPD           Z1, Z8, Z7
 	VRCP14PD         Z7, Z10
 	VMOVAPD          Z0, Z11
@@ -5512,14 +7983,18 @@ loop:
 	VMULPD           Z7, Z7, Z10
 	VMULPD           Z2, Z8, Z11
 	VMULPD           Z8, Z11, Z11
-	VBROADCASTSD     constants<>+248(SB), Z12
-	VMOVAPD          Z12, Z12
-	VFMADD213PD.BCST constants<>+256(SB), Z10, Z12
-	VFMADD213PD.BCST constants<>+264(SB), Z10, Z12
-	VFMADD213PD.BCST constants<>+272(SB), Z10, Z12
-	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
-	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
-	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VMULPD           Z10, Z10, Z12
+	VBROADCASTSD     constants<>+248(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+256(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
+	VBROADCASTSD     constants<>+272(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+280(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z10, Z13, Z12
 	VMOVAPD          Z11, Z13
 	VFMADD231PD      Z12, Z10, Z13
 	VMULPD           Z4, Z9, Z10
@@ -5538,20 +8013,108 @@ loop:
 	KMOVB            K2, SI
 	KNOTW            K2, K1
 	TESTQ            SI, SI
-	JZ               fullEven
+	JZ               loopEven
 	VCVTPD2PS        Z5, Y0
 	VMOVUPS          Y0, K1, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             SI, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VCVTPD2PS Z5, Y5
 	VMOVUPS   Y5, (AX)(BX*4)
 	ADDQ      $+8, BX
 	SUBQ      $+8, DX
 	JMP       loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*4)
+	VCVTPS2PD        (CX)(BX*4), Z5
+	VBROADCASTSD     constants<>+320(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K2
+	KORW             K1, K2, K2
+	VADDPD           Z0, Z5, Z6
+	VSUBPD           Z5, Z6, Z7
+	VSUBPD           Z7, Z6, Z8
+	VSUBPD           Z8, Z5, Z8
+	VSUBPD           Z7, Z0, Z7
+	VADDPD           Z7, Z8, Z7
+	VBROADCASTSD     constants<>+208(SB), Z8
+	VPADDQ           Z8, Z6, Z8
+	VPSRLQ           $0x34, Z8, Z9
+	VBROADCASTSD     constants<>+216(SB), Z10
+	VORPD            Z10, Z9, Z9
+	VBROADCASTSD     constants<>+224(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VBROADCASTSD     constants<>+232(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+240(SB), Z10
+	VPADDQ           Z10, Z8, Z8
+	VSUBPD           Z0, Z8, Z8
+	VDIVPD           Z6, Z7, Z6
+	VADDPD           Z1, Z8, Z7
+	VRCP14PD         Z7, Z10
+	VMOVAPD          Z0, Z11
+	VFNMADD231PD     Z10, Z7, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z0, Z10
+	VFNMADD231PD     Z12, Z7, Z10
+	VMOVAPD          Z12, Z7
+	VFMADD231PD      Z10, Z12, Z7
+	VMULPD           Z7, Z8, Z7
+	VMULPD           Z7, Z7, Z10
+	VMULPD           Z2, Z8, Z11
+	VMULPD           Z8, Z11, Z11
+	VMULPD           Z10, Z10, Z12
+	VBROADCASTSD     constants<>+248(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+256(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
+	VBROADCASTSD     constants<>+272(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+280(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z10, Z13, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z10, Z13
+	VMULPD           Z4, Z9, Z10
+	VADDPD           Z6, Z10, Z6
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z13, Z7, Z6
+	VSUBPD           Z6, Z11, Z6
+	VSUBPD           Z6, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z3, Z9, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K2, SI
+	KNOTW            K2, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z5, Y5
+	VMOVNTPS  Y5, (AX)(BX*4)
+	ADDQ      $+8, BX
+	SUBQ      $+8, DX
+	JMP       past
 
 tail:
 	TESTQ            DX, DX
@@ -5583,16 +8146,7 @@ tail:
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VPADDQ           Z10, Z8, Z8
 	VSUBPD           Z0, Z8, Z8
-	VRCP14PD         Z6, Z10
-	VMOVAPD          Z0, Z11
-	VFNMADD231PD     Z10, Z6, Z11
-	VMOVAPD          Z10, Z12
-	VFMADD231PD      Z11, Z10, Z12
-	VMOVAPD          Z0, Z10
-	VFNMADD231PD     Z12, Z6, Z10
-	VMOVAPD          Z12, Z6
-	VFMADD231PD      Z10, Z12, Z6
-	VMULPD           Z6, Z7, Z6
+	VDIVPD           Z6, Z7, Z6
 	VADDPD           Z1, Z8, Z1
 	VRCP14PD         Z1, Z7
 	VMOVAPD          Z0, Z10
@@ -5607,14 +8161,18 @@ tail:
 	VMULPD           Z0, Z0, Z1
 	VMULPD           Z2, Z8, Z2
 	VMULPD           Z8, Z2, Z2
-	VBROADCASTSD     constants<>+248(SB), Z7
-	VMOVAPD          Z7, Z7
-	VFMADD213PD.BCST constants<>+256(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+264(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+272(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+280(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+288(SB), Z1, Z7
-	VFMADD213PD.BCST constants<>+296(SB), Z1, Z7
+	VMULPD           Z1, Z1, Z7
+	VBROADCASTSD     constants<>+248(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+256(SB), Z7, Z10
+	VFMADD213PD.BCST constants<>+264(SB), Z7, Z10
+	VBROADCASTSD     constants<>+272(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+280(SB), Z7, Z11
+	VFMADD213PD.BCST constants<>+288(SB), Z7, Z11
+	VFMADD213PD.BCST constants<>+296(SB), Z7, Z11
+	VMOVAPD          Z11, Z7
+	VFMADD231PD      Z1, Z10, Z7
 	VMOVAPD          Z2, Z10
 	VFMADD231PD      Z7, Z1, Z10
 	VMULPD           Z4, Z9, Z1
@@ -5639,8 +8197,8 @@ tail:
 	VCVTPD2PS        Z0, Y0
 	VMOVUPS          Y0, K2, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             CX, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             CX, odd+40(FP)
 	RET
 
 partEven:
@@ -5650,25 +8208,28 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func sinF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·sinF32AVX512(SB), NOSPLIT, $0-40
+// func sinF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·sinF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
 	VBROADCASTSD constants<>+344(SB), Z0
-	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+32(SB), Z1
 	VBROADCASTSD constants<>+368(SB), Z2
 	VBROADCASTSD constants<>+360(SB), Z3
 	VBROADCASTSD constants<>+352(SB), Z4
-	VBROADCASTSD constants<>+128(SB), Z5
-	VBROADCASTSD constants<>+136(SB), Z6
+	VBROADCASTSD constants<>+136(SB), Z5
+	VBROADCASTSD constants<>+0(SB), Z6
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -5689,25 +8250,33 @@ loop:
 	VFNMADD231PD     Z4, Z13, Z14
 	VMULPD           Z14, Z14, Z13
 	VMULPD           Z13, Z14, Z15
-	VBROADCASTSD     constants<>+376(SB), Z16
-	VMOVAPD          Z16, Z16
-	VFMADD213PD.BCST constants<>+384(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+392(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+400(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+408(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+416(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+424(SB), Z13, Z16
+	VMULPD           Z13, Z13, Z16
+	VBROADCASTSD     constants<>+376(SB), Z17
+	VMOVAPD          Z17, Z17
+	VFMADD213PD.BCST constants<>+384(SB), Z16, Z17
+	VFMADD213PD.BCST constants<>+392(SB), Z16, Z17
+	VBROADCASTSD     constants<>+400(SB), Z18
+	VMOVAPD          Z18, Z18
+	VFMADD213PD.BCST constants<>+408(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+416(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+424(SB), Z16, Z18
+	VMOVAPD          Z18, Z16
+	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z14, Z14
 	VFMADD231PD      Z16, Z15, Z14
 	VMULPD           Z13, Z13, Z15
-	VBROADCASTSD     constants<>+432(SB), Z16
-	VMOVAPD          Z16, Z16
-	VFMADD213PD.BCST constants<>+440(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+448(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+456(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+464(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+472(SB), Z13, Z16
-	VFMADD213PD.BCST constants<>+480(SB), Z13, Z16
+	VMULPD           Z13, Z13, Z16
+	VBROADCASTSD     constants<>+432(SB), Z17
+	VMOVAPD          Z17, Z17
+	VFMADD213PD.BCST constants<>+440(SB), Z16, Z17
+	VFMADD213PD.BCST constants<>+448(SB), Z16, Z17
+	VBROADCASTSD     constants<>+456(SB), Z18
+	VMOVAPD          Z18, Z18
+	VFMADD213PD.BCST constants<>+464(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+472(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+480(SB), Z16, Z18
+	VMOVAPD          Z18, Z16
+	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z6, Z17
 	VFNMADD231PD     Z5, Z13, Z17
 	VMOVAPD          Z17, Z13
@@ -5725,20 +8294,99 @@ loop:
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
-	JZ               fullEven
+	JZ               loopEven
 	VCVTPD2PS        Z10, Y0
 	VMOVUPS          Y0, K1, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             SI, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VCVTPD2PS Z10, Y7
 	VMOVUPS   Y7, (AX)(BX*4)
 	ADDQ      $+8, BX
 	SUBQ      $+8, DX
 	JMP       loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*4)
+	VCVTPS2PD        (CX)(BX*4), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z13
+	VCMPPD           $0x16, Z13, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z13
+	VMOVAPD          Z7, Z14
+	VFNMADD231PD     Z2, Z13, Z14
+	VMOVAPD          Z14, Z14
+	VFNMADD231PD     Z3, Z13, Z14
+	VMOVAPD          Z14, Z14
+	VFNMADD231PD     Z4, Z13, Z14
+	VMULPD           Z14, Z14, Z13
+	VMULPD           Z13, Z14, Z15
+	VMULPD           Z13, Z13, Z16
+	VBROADCASTSD     constants<>+376(SB), Z17
+	VMOVAPD          Z17, Z17
+	VFMADD213PD.BCST constants<>+384(SB), Z16, Z17
+	VFMADD213PD.BCST constants<>+392(SB), Z16, Z17
+	VBROADCASTSD     constants<>+400(SB), Z18
+	VMOVAPD          Z18, Z18
+	VFMADD213PD.BCST constants<>+408(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+416(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+424(SB), Z16, Z18
+	VMOVAPD          Z18, Z16
+	VFMADD231PD      Z13, Z17, Z16
+	VMOVAPD          Z14, Z14
+	VFMADD231PD      Z16, Z15, Z14
+	VMULPD           Z13, Z13, Z15
+	VMULPD           Z13, Z13, Z16
+	VBROADCASTSD     constants<>+432(SB), Z17
+	VMOVAPD          Z17, Z17
+	VFMADD213PD.BCST constants<>+440(SB), Z16, Z17
+	VFMADD213PD.BCST constants<>+448(SB), Z16, Z17
+	VBROADCASTSD     constants<>+456(SB), Z18
+	VMOVAPD          Z18, Z18
+	VFMADD213PD.BCST constants<>+464(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+472(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+480(SB), Z16, Z18
+	VMOVAPD          Z18, Z16
+	VFMADD231PD      Z13, Z17, Z16
+	VMOVAPD          Z6, Z17
+	VFNMADD231PD     Z5, Z13, Z17
+	VMOVAPD          Z17, Z13
+	VFMADD231PD      Z16, Z15, Z13
+	VBROADCASTSD     constants<>+496(SB), Z15
+	VPTESTMQ         Z15, Z8, K2
+	VBLENDMPD        Z13, Z14, K2, Z9
+	VPSLLQ           $0x3e, Z8, Z8
+	VBROADCASTSD     constants<>+168(SB), Z13
+	VANDPD           Z13, Z8, Z8
+	VXORPD           Z8, Z9, Z8
+	VBROADCASTSD     constants<>+488(SB), Z13
+	VCMPPD           $0x00, Z13, Z7, K2
+	VBLENDMPD        Z7, Z8, K2, Z10
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z10, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z10, Y7
+	VMOVNTPS  Y7, (AX)(BX*4)
+	ADDQ      $+8, BX
+	SUBQ      $+8, DX
+	JMP       past
 
 tail:
 	TESTQ            DX, DX
@@ -5762,25 +8410,33 @@ tail:
 	VFNMADD231PD     Z4, Z0, Z1
 	VMULPD           Z1, Z1, Z0
 	VMULPD           Z0, Z1, Z2
-	VBROADCASTSD     constants<>+376(SB), Z3
-	VMOVAPD          Z3, Z3
-	VFMADD213PD.BCST constants<>+384(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+392(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+400(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+408(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+416(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+424(SB), Z0, Z3
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+376(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+384(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+392(SB), Z3, Z4
+	VBROADCASTSD     constants<>+400(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+408(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+416(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+424(SB), Z3, Z9
+	VMOVAPD          Z9, Z3
+	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z3, Z2, Z1
 	VMULPD           Z0, Z0, Z2
-	VBROADCASTSD     constants<>+432(SB), Z3
-	VMOVAPD          Z3, Z3
-	VFMADD213PD.BCST constants<>+440(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+448(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+456(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+464(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+472(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+480(SB), Z0, Z3
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+432(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+440(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+448(SB), Z3, Z4
+	VBROADCASTSD     constants<>+456(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+464(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+472(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+480(SB), Z3, Z9
+	VMOVAPD          Z9, Z3
+	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z6, Z4
 	VFNMADD231PD     Z5, Z0, Z4
 	VMOVAPD          Z4, Z0
@@ -5804,8 +8460,8 @@ tail:
 	VCVTPD2PS        Z12, Y0
 	VMOVUPS          Y0, K2, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             CX, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             CX, odd+40(FP)
 	RET
 
 partEven:
@@ -5815,25 +8471,28 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func cosF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2
-TEXT ·cosF32AVX512(SB), NOSPLIT, $0-40
+// func cosF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·cosF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), CX
 	MOVQ         n+16(FP), DX
 	XORQ         BX, BX
 	VBROADCASTSD constants<>+344(SB), Z0
-	VBROADCASTSD constants<>+24(SB), Z1
+	VBROADCASTSD constants<>+32(SB), Z1
 	VBROADCASTSD constants<>+368(SB), Z2
 	VBROADCASTSD constants<>+360(SB), Z3
 	VBROADCASTSD constants<>+352(SB), Z4
-	VBROADCASTSD constants<>+128(SB), Z5
-	VBROADCASTSD constants<>+136(SB), Z6
+	VBROADCASTSD constants<>+136(SB), Z5
+	VBROADCASTSD constants<>+0(SB), Z6
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
 	CMPQ             DX, $+8
@@ -5854,25 +8513,33 @@ loop:
 	VFNMADD231PD     Z4, Z11, Z7
 	VMULPD           Z7, Z7, Z11
 	VMULPD           Z11, Z7, Z12
-	VBROADCASTSD     constants<>+376(SB), Z13
-	VMOVAPD          Z13, Z13
-	VFMADD213PD.BCST constants<>+384(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+392(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+400(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+408(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+416(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+424(SB), Z11, Z13
+	VMULPD           Z11, Z11, Z13
+	VBROADCASTSD     constants<>+376(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+384(SB), Z13, Z14
+	VFMADD213PD.BCST constants<>+392(SB), Z13, Z14
+	VBROADCASTSD     constants<>+400(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+408(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+416(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+424(SB), Z13, Z15
+	VMOVAPD          Z15, Z13
+	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z13, Z12, Z7
 	VMULPD           Z11, Z11, Z12
-	VBROADCASTSD     constants<>+432(SB), Z13
-	VMOVAPD          Z13, Z13
-	VFMADD213PD.BCST constants<>+440(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+448(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+456(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+464(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+472(SB), Z11, Z13
-	VFMADD213PD.BCST constants<>+480(SB), Z11, Z13
+	VMULPD           Z11, Z11, Z13
+	VBROADCASTSD     constants<>+432(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+440(SB), Z13, Z14
+	VFMADD213PD.BCST constants<>+448(SB), Z13, Z14
+	VBROADCASTSD     constants<>+456(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+464(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+472(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+480(SB), Z13, Z15
+	VMOVAPD          Z15, Z13
+	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z6, Z14
 	VFNMADD231PD     Z5, Z11, Z14
 	VMOVAPD          Z14, Z11
@@ -5889,20 +8556,98 @@ loop:
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
-	JZ               fullEven
+	JZ               loopEven
 	VCVTPD2PS        Z7, Y0
 	VMOVUPS          Y0, K1, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             SI, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
 	RET
 
-fullEven:
+loopEven:
 	VCVTPD2PS Z7, Y7
 	VMOVUPS   Y7, (AX)(BX*4)
 	ADDQ      $+8, BX
 	SUBQ      $+8, DX
 	JMP       loop
+
+past:
+	CMPQ             DX, $+8
+	JL               tail
+	PREFETCHT0       4096(CX)(BX*4)
+	VCVTPS2PD        (CX)(BX*4), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+336(SB), Z11
+	VCMPPD           $0x16, Z11, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z11
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z2, Z11, Z7
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z3, Z11, Z7
+	VMOVAPD          Z7, Z7
+	VFNMADD231PD     Z4, Z11, Z7
+	VMULPD           Z7, Z7, Z11
+	VMULPD           Z11, Z7, Z12
+	VMULPD           Z11, Z11, Z13
+	VBROADCASTSD     constants<>+376(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+384(SB), Z13, Z14
+	VFMADD213PD.BCST constants<>+392(SB), Z13, Z14
+	VBROADCASTSD     constants<>+400(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+408(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+416(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+424(SB), Z13, Z15
+	VMOVAPD          Z15, Z13
+	VFMADD231PD      Z11, Z14, Z13
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z13, Z12, Z7
+	VMULPD           Z11, Z11, Z12
+	VMULPD           Z11, Z11, Z13
+	VBROADCASTSD     constants<>+432(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+440(SB), Z13, Z14
+	VFMADD213PD.BCST constants<>+448(SB), Z13, Z14
+	VBROADCASTSD     constants<>+456(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+464(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+472(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+480(SB), Z13, Z15
+	VMOVAPD          Z15, Z13
+	VFMADD231PD      Z11, Z14, Z13
+	VMOVAPD          Z6, Z14
+	VFNMADD231PD     Z5, Z11, Z14
+	VMOVAPD          Z14, Z11
+	VFMADD231PD      Z13, Z12, Z11
+	VBROADCASTSD     constants<>+496(SB), Z12
+	VPADDQ           Z12, Z8, Z8
+	VBROADCASTSD     constants<>+496(SB), Z12
+	VPTESTMQ         Z12, Z8, K2
+	VBLENDMPD        Z11, Z7, K2, Z9
+	VPSLLQ           $0x3e, Z8, Z7
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z7, Z7
+	VXORPD           Z7, Z9, Z7
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z7, Y0
+	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VZEROUPPER
+	MOVQ             BX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z7, Y7
+	VMOVNTPS  Y7, (AX)(BX*4)
+	ADDQ      $+8, BX
+	SUBQ      $+8, DX
+	JMP       past
 
 tail:
 	TESTQ            DX, DX
@@ -5926,25 +8671,33 @@ tail:
 	VFNMADD231PD     Z4, Z0, Z1
 	VMULPD           Z1, Z1, Z0
 	VMULPD           Z0, Z1, Z2
-	VBROADCASTSD     constants<>+376(SB), Z3
-	VMOVAPD          Z3, Z3
-	VFMADD213PD.BCST constants<>+384(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+392(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+400(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+408(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+416(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+424(SB), Z0, Z3
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+376(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+384(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+392(SB), Z3, Z4
+	VBROADCASTSD     constants<>+400(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+408(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+416(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+424(SB), Z3, Z7
+	VMOVAPD          Z7, Z3
+	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z3, Z2, Z1
 	VMULPD           Z0, Z0, Z2
-	VBROADCASTSD     constants<>+432(SB), Z3
-	VMOVAPD          Z3, Z3
-	VFMADD213PD.BCST constants<>+440(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+448(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+456(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+464(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+472(SB), Z0, Z3
-	VFMADD213PD.BCST constants<>+480(SB), Z0, Z3
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+432(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+440(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+448(SB), Z3, Z4
+	VBROADCASTSD     constants<>+456(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+464(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+472(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+480(SB), Z3, Z7
+	VMOVAPD          Z7, Z3
+	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z6, Z4
 	VFNMADD231PD     Z5, Z0, Z4
 	VMOVAPD          Z4, Z0
@@ -5967,8 +8720,8 @@ tail:
 	VCVTPD2PS        Z0, Y0
 	VMOVUPS          Y0, K2, (AX)(BX*4)
 	VZEROUPPER
-	MOVQ             BX, at+24(FP)
-	MOVQ             CX, odd+32(FP)
+	MOVQ             BX, at+32(FP)
+	MOVQ             CX, odd+40(FP)
 	RET
 
 partEven:
@@ -5978,18 +8731,21 @@ partEven:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func sqrtF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·sqrtF32AVX512(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func sqrtF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·sqrtF32AVX512(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ      DX, $+8
@@ -6001,6 +8757,18 @@ loop:
 	ADDQ      $+8, BX
 	SUBQ      $+8, DX
 	JMP       loop
+
+past:
+	CMPQ       DX, $+8
+	JL         tail
+	PREFETCHT0 4096(CX)(BX*4)
+	VCVTPS2PD  (CX)(BX*4), Z0
+	VSQRTPD    Z0, Z0
+	VCVTPD2PS  Z0, Y0
+	VMOVNTPS   Y0, (AX)(BX*4)
+	ADDQ       $+8, BX
+	SUBQ       $+8, DX
+	JMP        past
 
 tail:
 	TESTQ       DX, DX
@@ -6016,31 +8784,48 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-// func rsqrtF32AVX512(dst uintptr, x uintptr, n int) (at int, odd int)
-// Requires: AVX, AVX512F, AVX512VL, BMI2
-TEXT ·rsqrtF32AVX512(SB), NOSPLIT, $0-40
-	MOVQ dst+0(FP), AX
-	MOVQ x+8(FP), CX
-	MOVQ n+16(FP), DX
-	XORQ BX, BX
+// func rsqrtF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·rsqrtF32AVX512(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), CX
+	MOVQ  n+16(FP), DX
+	XORQ  BX, BX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
 
 loop:
 	CMPQ         DX, $+8
 	JL           tail
 	VCVTPS2PD    (CX)(BX*4), Z0
 	VSQRTPD      Z0, Z0
-	VBROADCASTSD constants<>+136(SB), Z1
+	VBROADCASTSD constants<>+0(SB), Z1
 	VDIVPD       Z0, Z1, Z0
 	VCVTPD2PS    Z0, Y0
 	VMOVUPS      Y0, (AX)(BX*4)
 	ADDQ         $+8, BX
 	SUBQ         $+8, DX
 	JMP          loop
+
+past:
+	CMPQ         DX, $+8
+	JL           tail
+	PREFETCHT0   4096(CX)(BX*4)
+	VCVTPS2PD    (CX)(BX*4), Z0
+	VSQRTPD      Z0, Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VDIVPD       Z0, Z1, Z0
+	VCVTPD2PS    Z0, Y0
+	VMOVNTPS     Y0, (AX)(BX*4)
+	ADDQ         $+8, BX
+	SUBQ         $+8, DX
+	JMP          past
 
 tail:
 	TESTQ        DX, DX
@@ -6050,7 +8835,7 @@ tail:
 	KMOVW        SI, K1
 	VCVTPS2PD.Z  (CX)(BX*4), K1, Z0
 	VSQRTPD      Z0, Z0
-	VBROADCASTSD constants<>+136(SB), Z1
+	VBROADCASTSD constants<>+0(SB), Z1
 	VDIVPD       Z0, Z1, Z0
 	VCVTPD2PS    Z0, Y0
 	VMOVUPS      Y0, K1, (AX)(BX*4)
@@ -6058,29 +8843,29 @@ tail:
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+24(FP)
+	MOVQ BX, at+32(FP)
 	XORQ AX, AX
-	MOVQ AX, odd+32(FP)
+	MOVQ AX, odd+40(FP)
 	RET
 
-DATA constants<>+0(SB)/8, $0x408f400000000000
-DATA constants<>+8(SB)/8, $0xc08f400000000000
-DATA constants<>+16(SB)/8, $0x3ff71547652b82fe
-DATA constants<>+24(SB)/8, $0x4338000000000000
-DATA constants<>+32(SB)/8, $0x3c7abc9e3b39803f
-DATA constants<>+40(SB)/8, $0x3fe62e42fefa39ef
-DATA constants<>+48(SB)/8, $0x3e21f72fca58cc92
+DATA constants<>+0(SB)/8, $0x3ff0000000000000
+DATA constants<>+8(SB)/8, $0x408f400000000000
+DATA constants<>+16(SB)/8, $0xc08f400000000000
+DATA constants<>+24(SB)/8, $0x3ff71547652b82fe
+DATA constants<>+32(SB)/8, $0x4338000000000000
+DATA constants<>+40(SB)/8, $0x3c7abc9e3b39803f
+DATA constants<>+48(SB)/8, $0x3fe62e42fefa39ef
 DATA constants<>+56(SB)/8, $0x3e5af4ddddcf06d6
-DATA constants<>+64(SB)/8, $0x3e927e4db679bec4
-DATA constants<>+72(SB)/8, $0x3ec71de02372bdd3
-DATA constants<>+80(SB)/8, $0x3efa01a01a6d7883
-DATA constants<>+88(SB)/8, $0x3f2a01a01abe63b3
-DATA constants<>+96(SB)/8, $0x3f56c16c16c162d6
-DATA constants<>+104(SB)/8, $0x3f811111111100df
-DATA constants<>+112(SB)/8, $0x3fa5555555555556
-DATA constants<>+120(SB)/8, $0x3fc5555555555557
-DATA constants<>+128(SB)/8, $0x3fe0000000000000
-DATA constants<>+136(SB)/8, $0x3ff0000000000000
+DATA constants<>+64(SB)/8, $0x3ec71de02372bdd3
+DATA constants<>+72(SB)/8, $0x3f2a01a01abe63b3
+DATA constants<>+80(SB)/8, $0x3f811111111100df
+DATA constants<>+88(SB)/8, $0x3fc5555555555557
+DATA constants<>+96(SB)/8, $0x3e21f72fca58cc92
+DATA constants<>+104(SB)/8, $0x3e927e4db679bec4
+DATA constants<>+112(SB)/8, $0x3efa01a01a6d7883
+DATA constants<>+120(SB)/8, $0x3f56c16c16c162d6
+DATA constants<>+128(SB)/8, $0x3fa5555555555556
+DATA constants<>+136(SB)/8, $0x3fe0000000000000
 DATA constants<>+144(SB)/8, $0x4086300000000000
 DATA constants<>+152(SB)/8, $0xc04e000000000000
 DATA constants<>+160(SB)/8, $0x7fffffffffffffff
@@ -6094,12 +8879,12 @@ DATA constants<>+216(SB)/8, $0x4330000000000000
 DATA constants<>+224(SB)/8, $0x43300000000003ff
 DATA constants<>+232(SB)/8, $0x000fffffffffffff
 DATA constants<>+240(SB)/8, $0x3fe6a09e667f3bcd
-DATA constants<>+248(SB)/8, $0x3fc2b5900de53b32
-DATA constants<>+256(SB)/8, $0x3fc39fe51a7c18f9
-DATA constants<>+264(SB)/8, $0x3fc7462b51cb66b1
-DATA constants<>+272(SB)/8, $0x3fcc71c62e3f11e6
-DATA constants<>+280(SB)/8, $0x3fd2492492df281a
-DATA constants<>+288(SB)/8, $0x3fd99999999952d7
+DATA constants<>+248(SB)/8, $0x3fc39fe51a7c18f9
+DATA constants<>+256(SB)/8, $0x3fcc71c62e3f11e6
+DATA constants<>+264(SB)/8, $0x3fd99999999952d7
+DATA constants<>+272(SB)/8, $0x3fc2b5900de53b32
+DATA constants<>+280(SB)/8, $0x3fc7462b51cb66b1
+DATA constants<>+288(SB)/8, $0x3fd2492492df281a
 DATA constants<>+296(SB)/8, $0x3fe5555555555558
 DATA constants<>+304(SB)/8, $0x3d2ef35793c76730
 DATA constants<>+312(SB)/8, $0x3fe62e42fefa3800
@@ -6110,19 +8895,19 @@ DATA constants<>+344(SB)/8, $0x3fe45f306dc9c883
 DATA constants<>+352(SB)/8, $0xb91f1976b7ed8fbc
 DATA constants<>+360(SB)/8, $0x3c91a62633145c07
 DATA constants<>+368(SB)/8, $0x3ff921fb54442d18
-DATA constants<>+376(SB)/8, $0xbd6ab17bdcbd3414
-DATA constants<>+384(SB)/8, $0x3de61217ee5cca1b
-DATA constants<>+392(SB)/8, $0xbe5ae64541295cdf
-DATA constants<>+400(SB)/8, $0x3ec71de3a54607a5
-DATA constants<>+408(SB)/8, $0xbf2a01a01a019937
-DATA constants<>+416(SB)/8, $0x3f81111111111110
+DATA constants<>+376(SB)/8, $0x3de61217ee5cca1b
+DATA constants<>+384(SB)/8, $0x3ec71de3a54607a5
+DATA constants<>+392(SB)/8, $0x3f81111111111110
+DATA constants<>+400(SB)/8, $0xbd6ab17bdcbd3414
+DATA constants<>+408(SB)/8, $0xbe5ae64541295cdf
+DATA constants<>+416(SB)/8, $0xbf2a01a01a019937
 DATA constants<>+424(SB)/8, $0xbfc5555555555555
-DATA constants<>+432(SB)/8, $0x3d2ab78473be59d7
-DATA constants<>+440(SB)/8, $0xbda9394b9eb4d56d
-DATA constants<>+448(SB)/8, $0x3e21eed8deb82809
-DATA constants<>+456(SB)/8, $0xbe927e4fb7712ca2
-DATA constants<>+464(SB)/8, $0x3efa01a01a019d0a
-DATA constants<>+472(SB)/8, $0xbf56c16c16c16c16
+DATA constants<>+432(SB)/8, $0xbda9394b9eb4d56d
+DATA constants<>+440(SB)/8, $0xbe927e4fb7712ca2
+DATA constants<>+448(SB)/8, $0xbf56c16c16c16c16
+DATA constants<>+456(SB)/8, $0x3d2ab78473be59d7
+DATA constants<>+464(SB)/8, $0x3e21eed8deb82809
+DATA constants<>+472(SB)/8, $0x3efa01a01a019d0a
 DATA constants<>+480(SB)/8, $0x3fa5555555555555
 DATA constants<>+488(SB)/8, $0x0000000000000000
 DATA constants<>+496(SB)/8, $0x0000000000000001

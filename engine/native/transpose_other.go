@@ -11,3 +11,5 @@ func transposeVectors(int, unsafe.Pointer, *[8]unsafe.Pointer, int, int) {}
 func canStream(Level) bool { return false }
 
 func streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int) {}
+
+func storeFence() {}

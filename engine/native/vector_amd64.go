@@ -9,8 +9,9 @@ import (
 
 // vector computes n > 0 elements of a function from the first on, by vectors.
 // Where some lanes of a vector are beyond its means, it leaves them alone and
-// returns where the vector starts and which lanes they are; else n and 0.
-type vector func(dst, x unsafe.Pointer, n int) (at, odd int)
+// returns where the vector starts and which lanes they are; else n and 0. Past
+// says to write past the caches, into whole lines.
+type vector func(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 // vectors of a function: of float64 and float32, by level.
 type vectors struct{ f64AVX2, f32AVX2, f64AVX512, f32AVX512 vector }
@@ -39,14 +40,19 @@ func vectorsOf(u engine.Unary) (v vectors, ok bool) {
 	return v, false
 }
 
-// vectorFunction is the row of a function of float64 or float32 at a level: by
-// vectors where there are some, and else the portable one.
-func vectorFunction(l Level, u engine.Unary, d engine.DType, portable row) row {
+// vectorFunction is the row of a function of float64 or float32 at a level by
+// vectors, and that past the caches; the portable one and nil where there are no
+// vectors.
+func vectorFunction(l Level, u engine.Unary, d engine.DType, portable row) (f, past row) {
 	l = Best(l)
 	v, ok := vectorsOf(u)
 	if !ok || l == Portable {
-		return portable
+		return portable, nil
 	}
+	return vectorRow(l, v, d, portable, false), vectorRow(l, v, d, portable, true)
+}
+
+func vectorRow(l Level, v vectors, d engine.DType, portable row, past bool) row {
 	f := pickVector(l, v.f64AVX512, v.f64AVX2)
 	if d == engine.Float32 {
 		f = pickVector(l, v.f32AVX512, v.f32AVX2)
@@ -57,7 +63,7 @@ func vectorFunction(l Level, u engine.Unary, d engine.DType, portable row) row {
 	}
 	return func(dst, x, _ unsafe.Pointer, n int, by *factor) {
 		for n > 0 {
-			at, odd := f(dst, x, n)
+			at, odd := f(dst, x, n, past)
 			for ; odd != 0; odd &= odd - 1 { // dst may be x: every lane is read before it is written
 				i := (at + bits.TrailingZeros(uint(odd))) * size
 				portable(unsafe.Add(dst, i), unsafe.Add(x, i), nil, 1, by)

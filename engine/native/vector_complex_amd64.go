@@ -45,9 +45,9 @@ func complexExpPart[T complexNumber](wide bool, dst, x unsafe.Pointer, n int, po
 	}
 	// Called by name, so that the parts stay on the stack.
 	if wide {
-		expF64AVX512(unsafe.Pointer(&re), unsafe.Pointer(&re), n)
+		expF64AVX512(unsafe.Pointer(&re), unsafe.Pointer(&re), n, false)
 	} else {
-		expF64AVX2(unsafe.Pointer(&re), unsafe.Pointer(&re), n)
+		expF64AVX2(unsafe.Pointer(&re), unsafe.Pointer(&re), n, false)
 	}
 	sinParts(wide, &sin, &im, n)
 	cosParts(wide, &cos, &im, n)
@@ -66,9 +66,9 @@ func sinParts(wide bool, dst, x *parts, n int) {
 		var at, odd int
 		if lanes = 4; wide {
 			lanes = 8
-			at, odd = sinF64AVX512(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i)
+			at, odd = sinF64AVX512(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i, false)
 		} else {
-			at, odd = sinF64AVX2(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i)
+			at, odd = sinF64AVX2(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i, false)
 		}
 		i += at
 		for ; odd != 0; odd &= odd - 1 {
@@ -83,9 +83,9 @@ func cosParts(wide bool, dst, x *parts, n int) {
 		var at, odd int
 		if lanes = 4; wide {
 			lanes = 8
-			at, odd = cosF64AVX512(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i)
+			at, odd = cosF64AVX512(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i, false)
 		} else {
-			at, odd = cosF64AVX2(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i)
+			at, odd = cosF64AVX2(unsafe.Pointer(&dst[i]), unsafe.Pointer(&x[i]), n-i, false)
 		}
 		i += at
 		for ; odd != 0; odd &= odd - 1 {

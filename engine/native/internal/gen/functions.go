@@ -88,7 +88,7 @@ func tanh(v *vm, x reg.VecVirtual) reg.VecVirtual {
 	_, t, p := v.reduced(v.add(a, a))
 	s := v.power(t)
 	e := v.fma(s, p, v.sub(s, v.k(1)))
-	return v.withSign(v.quotient(e, v.add(e, v.k(2))), x)
+	return v.withSign(v.div(e, v.add(e, v.k(2))), x)
 }
 
 // split is x = 2^k·(1 + f) for normal x, 1 + f in [√½, √2).
@@ -131,7 +131,7 @@ func log1p(v *vm, x reg.VecVirtual) reg.VecVirtual {
 	d := v.sub(u, x)
 	lost := v.add(v.sub(x, v.sub(u, d)), v.sub(one, d))
 	k, f := v.split(u)
-	return v.withSign(v.logOf(k, f, v.mul(lost, v.reciprocal(u))), x)
+	return v.withSign(v.logOf(k, f, v.div(lost, u)), x)
 }
 
 func sin(v *vm, x reg.VecVirtual) reg.VecVirtual { return v.trig(x, false) }

@@ -554,7 +554,6 @@ func others(decl *bytes.Buffer) {
 	blockSums()
 	spans()
 	streams()
-	lines()
 	functions()
 	data()
 	decl.WriteString("import \"unsafe\"\n\n")
@@ -565,13 +564,12 @@ func others(decl *bytes.Buffer) {
 		fmt.Fprintf(decl, "//go:noescape\nfunc %s(dst, x, y unsafe.Pointer, n int)\n\n", name)
 	}
 	decl.WriteString("//go:noescape\nfunc streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int)\n\n")
-	decl.WriteString("//go:noescape\nfunc streamLines(dst, src, nextX, nextY unsafe.Pointer, n int)\n\n")
 	decl.WriteString("func storeFence()\n\n")
 	for _, name := range sumNames {
 		fmt.Fprintf(decl, "//go:noescape\nfunc %s(sums, x unsafe.Pointer, n int)\n\n", name)
 	}
 	for _, name := range functionNames {
-		fmt.Fprintf(decl, "//go:noescape\nfunc %s(dst, x unsafe.Pointer, n int) (at, odd int)\n\n", name)
+		fmt.Fprintf(decl, "//go:noescape\nfunc %s(dst, x unsafe.Pointer, n int, past bool) (at, odd int)\n\n", name)
 	}
 }
 

@@ -95,8 +95,21 @@ func transpositions() {
 	transpose("transposeRows16", 2, transpose16)
 }
 
-// longRow is rowKernel for groups of 128 bytes, by vectors of 64.
-func longRow(name string, body func(x operand.Op, y, out reg.VecPhysical)) {
+// longRow is rowKernel for groups of 128 bytes, by vectors of 64. Its namesake
+// with Past at the end writes past the caches, to a multiple of 64, and asks
+// early for what it reads.
+func longRow(name string, setup func(), body func(x operand.Op, y, out reg.VecPhysical)) {
+	for _, past := range []bool{false, true} {
+		longRowKernel(name, past, setup, body)
+	}
+}
+
+func longRowKernel(name string, past bool, setup func(), body func(x operand.Op, y, out reg.VecPhysical)) {
+	store := func(x reg.VecPhysical, m operand.Mem) { VMOVUPD(x, m) }
+	if past {
+		name += "Past"
+		store = func(x reg.VecPhysical, m operand.Mem) { VMOVNTPD(x, m) }
+	}
 	rowNames = append(rowNames, name)
 	TEXT(name, NOSPLIT, "func(dst uintptr, x uintptr, y uintptr, n int)")
 	Doc(name + " computes a row of n groups of 128 bytes.")
@@ -105,15 +118,24 @@ func longRow(name string, body func(x operand.Op, y, out reg.VecPhysical)) {
 	Load(Param("x"), x)
 	Load(Param("y"), y)
 	Load(Param("n"), n)
+	if setup != nil {
+		setup()
+	}
 	Label("loop")
+	if past {
+		for _, p := range []reg.Register{x, y} {
+			PREFETCHT0(mem(p, ahead))
+			PREFETCHT0(mem(p, ahead+64))
+		}
+	}
 	VMOVUPD(mem(y, 0), reg.Z0)
 	VMOVUPD(mem(y, 64), reg.Z1)
 	VMOVUPD(mem(x, 0), reg.Z2)
 	VMOVUPD(mem(x, 64), reg.Z3)
 	body(reg.Z0, reg.Z2, reg.Z4)
 	body(reg.Z1, reg.Z3, reg.Z5)
-	VMOVUPD(reg.Z4, mem(dst, 0))
-	VMOVUPD(reg.Z5, mem(dst, 64))
+	store(reg.Z4, mem(dst, 0))
+	store(reg.Z5, mem(dst, 64))
 	SUBQ(operand.I8(-128), x)
 	SUBQ(operand.I8(-128), y)
 	SUBQ(operand.I8(-128), dst)
@@ -176,12 +198,23 @@ func elementwiseRows() {
 		VPERMILPD(operand.U8(0xf), y, ymm[4])
 		mul64(x, ymm[3], ymm[4], out)
 	})
-	longRow("addLongF32", func(x operand.Op, y, out reg.VecPhysical) { VADDPS(x, y, out) })
-	longRow("addLongF64", func(x operand.Op, y, out reg.VecPhysical) { VADDPD(x, y, out) })
-	longRow("mulLongF32", func(x operand.Op, y, out reg.VecPhysical) { VMULPS(x, y, out) })
-	longRow("mulLongF64", func(x operand.Op, y, out reg.VecPhysical) { VMULPD(x, y, out) })
-	longRow("subLongF32", func(x operand.Op, y, out reg.VecPhysical) { VSUBPS(x, y, out) })
-	longRow("subLongF64", func(x operand.Op, y, out reg.VecPhysical) { VSUBPD(x, y, out) })
+	longRow("addLongF32", nil, func(x operand.Op, y, out reg.VecPhysical) { VADDPS(x, y, out) })
+	longRow("addLongF64", nil, func(x operand.Op, y, out reg.VecPhysical) { VADDPD(x, y, out) })
+	longRow("mulLongF32", nil, func(x operand.Op, y, out reg.VecPhysical) { VMULPS(x, y, out) })
+	longRow("mulLongF64", nil, func(x operand.Op, y, out reg.VecPhysical) { VMULPD(x, y, out) })
+	longRow("divLongF32", nil, func(y operand.Op, x, out reg.VecPhysical) { VDIVPS(y, x, out) })
+	longRow("divLongF64", nil, func(y operand.Op, x, out reg.VecPhysical) { VDIVPD(y, x, out) })
+	longRow("subLongF32", nil, func(x operand.Op, y, out reg.VecPhysical) { VSUBPS(x, y, out) })
+	longRow("subLongF64", nil, func(x operand.Op, y, out reg.VecPhysical) { VSUBPD(x, y, out) })
+	// Times one, which changes nothing, plus and minus: there is no such sum alone.
+	longRow("mulLongC128", func() { VBROADCASTSD(constant(oneBit), reg.Z8) }, func(y operand.Op, x, out reg.VecPhysical) {
+		VPERMILPD(operand.U8(0x55), x, reg.Z9)
+		VMOVDDUP(y, reg.Z10)
+		VPERMILPD(operand.U8(0xff), y, reg.Z11)
+		VMULPD(reg.Z10, x, out)
+		VMULPD(reg.Z11, reg.Z9, reg.Z9)
+		VFMADDSUB213PD(reg.Z9, reg.Z8, out)
+	})
 	rowKernel("subRowF32", 2, nil, func(x, y, out reg.VecPhysical) { VSUBPS(y, x, out) })
 	rowKernel("subRowF64", 2, nil, func(x, y, out reg.VecPhysical) { VSUBPD(y, x, out) })
 	rowKernel("divRowF32", 2, nil, func(x, y, out reg.VecPhysical) { VDIVPS(y, x, out) })
@@ -391,40 +424,8 @@ func streams() {
 	SFENCE()
 	VZEROUPPER()
 	RET()
-}
-
-// streamLines copies n > 0 lines of 64 bytes past the caches, to a multiple of 64,
-// and asks for as many lines of what is read next at two places. storeFence
-// orders such stores before all that follow.
-func lines() {
-	const name = "streamLines"
-	TEXT(name, NOSPLIT, "func(dst uintptr, src uintptr, nextX uintptr, nextY uintptr, n int)")
-	Doc(name + " copies lines past the caches.")
-	dst, src, x, y, n := reg.RDI, reg.RSI, reg.RDX, reg.R8, reg.RCX
-	Load(Param("dst"), dst)
-	Load(Param("src"), src)
-	Load(Param("nextX"), x)
-	Load(Param("nextY"), y)
-	Load(Param("n"), n)
-	at := reg.RAX
-	XORQ(at, at)
-	Label("line")
-	on := func(p reg.Register, more int) operand.Mem {
-		return operand.Mem{Base: p, Index: at, Scale: 1, Disp: more}
-	}
-	PREFETCHT0(on(x, 0))
-	PREFETCHT0(on(y, 0))
-	VMOVUPS(on(src, 0), reg.Y0)
-	VMOVUPS(on(src, 32), reg.Y1)
-	VMOVNTPS(reg.Y0, on(dst, 0))
-	VMOVNTPS(reg.Y1, on(dst, 32))
-	ADDQ(operand.I8(64), at)
-	DECQ(n)
-	JNZ(operand.LabelRef("line"))
-	VZEROUPPER()
-	RET()
 	TEXT("storeFence", NOSPLIT, "func()")
-	Doc("storeFence waits for stores past the caches.")
+	Doc("storeFence orders stores past the caches before all that follow.")
 	SFENCE()
 	RET()
 }

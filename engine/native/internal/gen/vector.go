@@ -19,6 +19,7 @@ type vm struct {
 	isa
 	held map[uint64]reg.VecVirtual // constants that stay in registers
 	odd  operand.Op                // lanes that need another method: a mask register, or a vector of all ones or zeros
+	past bool                      // whole vectors go past the caches
 }
 
 // constants are the numbers that kernels read, 8 bytes each.
@@ -158,8 +159,25 @@ func (v *vm) fnma(x, y, z reg.VecVirtual) reg.VecVirtual {
 	return r
 }
 
-// poly is c[0] + c[1]·x + c[2]·x² + …
+// poly is c[0] + c[1]·x + c[2]·x² + …, the even powers beside the odd ones: the
+// processor waits for the longest chain of operations.
 func (v *vm) poly(x reg.VecVirtual, c ...float64) reg.VecVirtual {
+	if len(c) < 4 {
+		return v.horner(x, c)
+	}
+	var even, odd []float64
+	for i, f := range c {
+		if i%2 == 0 {
+			even = append(even, f)
+		} else {
+			odd = append(odd, f)
+		}
+	}
+	square := v.mul(x, x)
+	return v.fma(v.horner(square, odd), x, v.horner(square, even))
+}
+
+func (v *vm) horner(x reg.VecVirtual, c []float64) reg.VecVirtual {
 	n := len(c) - 1
 	r := v.copy(v.k(c[n]))
 	for i := n - 1; i >= 0; i-- {
@@ -195,16 +213,6 @@ func (v *vm) reciprocal(x reg.VecVirtual) reg.VecVirtual {
 		r = v.fma(r, v.fnma(x, r, v.k(1)), r)
 	}
 	return r
-}
-
-// quotient is x/y to about half a unit in the last place.
-func (v *vm) quotient(x, y reg.VecVirtual) reg.VecVirtual {
-	if !v.wide() {
-		return v.div(x, y)
-	}
-	r := v.reciprocal(y)
-	q := v.mul(x, r)
-	return v.fma(v.fnma(y, q, x), r, q)
 }
 
 // Predicates of comparisons that are true for NaN.
@@ -263,16 +271,17 @@ func (v *vm) ifLow(x, y, z reg.VecVirtual) reg.VecVirtual {
 
 // function is a kernel
 //
-//	func name(dst, x unsafe.Pointer, n int) (at, odd int)
+//	func name(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 //
-// that computes n > 0 elements by vectors. Where lanes of a vector are odd it
+// that computes n > 0 elements by vectors, whole ones past the caches if told
+// so; dst is a multiple of the vector's bytes then. Where lanes of a vector are odd it
 // stores the others and returns the vector's place and its odd lanes, bit i
 // for lane i; else n and 0. dst may be x. The bits of an element do not
 // depend on its place.
 func function(s isa, name string, size int, held []float64, body func(v *vm, x reg.VecVirtual) reg.VecVirtual) {
 	name += map[int]string{4: "F32", 8: "F64"}[size] + s.name
 	functionNames = append(functionNames, name)
-	TEXT(name, NOSPLIT, "func(dst uintptr, x uintptr, n int) (at int, odd int)")
+	TEXT(name, NOSPLIT, "func(dst uintptr, x uintptr, n int, past bool) (at int, odd int)")
 	Doc(name + " computes a row.")
 	v := &vm{isa: s}
 	dst, x, n, at := GP64(), GP64(), GP64(), GP64()
@@ -282,13 +291,21 @@ func function(s isa, name string, size int, held []float64, body func(v *vm, x r
 	XORQ(at, at)
 	v.hold(held...)
 	lanes := s.bytes / 8
-	Label("loop")
-	CMPQ(n, operand.I8(int8(lanes)))
-	JL(operand.LabelRef("tail"))
-	v.turn("full", size, dst, x, at, nil, body)
-	ADDQ(operand.I8(int8(lanes)), at)
-	SUBQ(operand.I8(int8(lanes)), n)
-	JMP(operand.LabelRef("loop"))
+	past := GP8()
+	Load(Param("past"), past)
+	TESTB(past, past)
+	JNZ(operand.LabelRef("past"))
+	for _, tag := range []string{"loop", "past"} {
+		Label(tag)
+		CMPQ(n, operand.I8(int8(lanes)))
+		JL(operand.LabelRef("tail"))
+		v.past = tag == "past"
+		v.turn(tag, size, dst, x, at, nil, body)
+		ADDQ(operand.I8(int8(lanes)), at)
+		SUBQ(operand.I8(int8(lanes)), n)
+		JMP(operand.LabelRef(tag))
+	}
+	v.past = false
 	Label("tail")
 	TESTQ(n, n)
 	JZ(operand.LabelRef("done"))
@@ -308,6 +325,9 @@ func (v *vm) turn(tag string, size int, dst, x, at, n reg.GPVirtual, body func(v
 	from := operand.Mem{Base: x, Index: at, Scale: uint8(size)}
 	to := operand.Mem{Base: dst, Index: at, Scale: uint8(size)}
 	v.odd = nil
+	if v.past {
+		PREFETCHT0(operand.Mem{Base: x, Index: at, Scale: uint8(size), Disp: ahead})
+	}
 	var mask operand.Op // of the elements that there are
 	if n != nil {
 		mask = v.maskOf(size, n)
@@ -428,6 +448,8 @@ func (v *vm) load(size int, from operand.Mem, mask operand.Op) reg.VecVirtual {
 func (v *vm) store(size int, r reg.VecVirtual, to operand.Mem, mask operand.Op) {
 	if size == 8 {
 		switch {
+		case mask == nil && v.past:
+			VMOVNTPD(r, to)
 		case mask == nil:
 			VMOVUPD(r, to)
 		case v.wide():
@@ -440,7 +462,9 @@ func (v *vm) store(size int, r reg.VecVirtual, to operand.Mem, mask operand.Op) 
 	if v.wide() {
 		half := YMM()
 		VCVTPD2PS(r, half)
-		if mask == nil {
+		if mask == nil && v.past {
+			VMOVNTPS(half, to)
+		} else if mask == nil {
 			VMOVUPS(half, to)
 		} else {
 			VMOVUPS(half, mask, to)
@@ -449,7 +473,9 @@ func (v *vm) store(size int, r reg.VecVirtual, to operand.Mem, mask operand.Op) 
 	}
 	half := XMM()
 	VCVTPD2PSY(r, half)
-	if mask == nil {
+	if mask == nil && v.past {
+		VMOVNTPS(half, to)
+	} else if mask == nil {
 		VMOVUPS(half, to)
 	} else {
 		VMASKMOVPS(half, mask, to)
