@@ -138,7 +138,7 @@ func (p *pmap[L, T, U]) coordinateCopies(ag agreed, items []T, dst sink[U], star
 	j.key = func(s *farm.Segment, i int64) int64 { return s.Load.(*wire.Items).Key(i) }
 	t := tree{root: p.w.rank}
 	peers := t.peers(p.w.rank, p.w.size)
-	up := upward{coordinator: p.newCoordinator(j, start), told: start, size: p.in.Size, spare: make([][]byte, len(j.lanes)), parent: p.w.rank, ranks: p.w.size}
+	up := upward{coordinator: p.newCoordinator(j, start), size: p.in.Size, spare: make([][]byte, len(j.lanes)), parent: p.w.rank, ranks: p.w.size}
 	l := &copiesLoop{workerLoop: workerLoop{upward: up, m: farm.NewWorker(&j.q, int64(p.opts.Batch), p.opts.Depth)}}
 	l.m.Defer()
 	q := new(farm.Queue)

@@ -1,6 +1,7 @@
 package hataori
 
 import (
+	"bytes"
 	"errors"
 	"fmt"
 	"time"
@@ -73,12 +74,16 @@ func (c *coordinator) send(buf []byte, rank int) error {
 		c.echo = append(c.echo, buf)
 		return nil
 	}
-	req, err := c.w.comm.Isend(buf, rank, tagWork)
+	req, err := c.w.express.Give(buf, rank, tagWork)
 	if err != nil {
 		return fmt.Errorf("sending to rank %d: %w", rank, err)
 	}
 	c.stats.Messages++
 	c.stats.Sent += int64(len(buf))
+	if req == nil {
+		c.recycle(buf)
+		return nil
+	}
 	c.sends = append(c.sends, sending{req, buf}) // tested while the other rank works
 	return nil
 }
@@ -113,33 +118,9 @@ func (c *coordinator) poll() (source int, h wire.Header, body []byte, ok bool, e
 		h, body, err = wire.ParseHeader(buf)
 		return c.w.rank, h, body, err == nil, err
 	}
-	if r.req == nil {
-		st, found, err := c.w.comm.Iprobe(transport.AnySource, transport.AnyTag)
-		if err != nil || !found {
-			return 0, h, nil, false, err
-		}
-		if st.Tag == tagWorld {
-			return 0, h, nil, false, c.worldMail()
-		}
-		if r.keep || cap(r.buf) < st.Count || cap(r.buf) > keepBuffer {
-			r.buf, r.keep = make([]byte, st.Count, max(st.Count, 64)), false
-		}
-		r.buf = r.buf[:st.Count]
-		r.source = st.Source
-		if r.req, err = c.w.comm.Irecv(r.buf, st.Source, st.Tag); err != nil {
-			r.req = nil
-			return 0, h, nil, false, fmt.Errorf("receiving from rank %d: %w", st.Source, err)
-		}
+	if ok, err = c.receive(); err != nil || !ok {
+		return 0, h, nil, false, err
 	}
-	done, _, err := r.req.Test()
-	if err != nil {
-		r.req = nil
-		return 0, h, nil, false, fmt.Errorf("receiving from rank %d: %w", r.source, err)
-	}
-	if !done {
-		return 0, h, nil, false, nil
-	}
-	r.req = nil
 	c.stats.Messages++
 	c.stats.Received += int64(len(r.buf))
 	h, body, err = wire.ParseHeader(r.buf)
@@ -150,6 +131,46 @@ func (c *coordinator) poll() (source int, h wire.Header, body []byte, ok bool, e
 		return 0, h, nil, false, fmt.Errorf("from rank %d: %w", r.source, err)
 	}
 	return r.source, h, body, true, nil
+}
+
+// receive goes on with the message that comes, or looks for one, and reports
+// whether recv.buf holds one of the call.
+func (c *coordinator) receive() (bool, error) {
+	r := &c.recv
+	if r.req == nil {
+		if r.keep || r.buf == nil || cap(r.buf) > keepBuffer {
+			r.buf, r.keep = make([]byte, min(max(2*len(r.buf), 64), 1024)), false // the next is likely to be as long
+		}
+		st, found, taken, err := c.w.express.Take(r.buf[:cap(r.buf)])
+		switch {
+		case err != nil || !found:
+			return false, err
+		case taken && st.Tag == tagWorld:
+			return false, c.onWorldMail(st.Source, bytes.Clone(r.buf[:st.Count]))
+		case st.Tag == tagWorld:
+			return false, c.worldMail()
+		}
+		if r.source = st.Source; taken {
+			r.buf = r.buf[:st.Count]
+			return true, nil
+		}
+		if cap(r.buf) < st.Count {
+			r.buf = make([]byte, st.Count)
+		}
+		r.buf = r.buf[:st.Count]
+		if r.req, err = c.w.comm.Irecv(r.buf, st.Source, st.Tag); err != nil {
+			r.req = nil
+			return false, fmt.Errorf("receiving from rank %d: %w", st.Source, err)
+		}
+	}
+	done, _, err := r.req.Test()
+	if done || err != nil {
+		r.req = nil
+	}
+	if err != nil {
+		return false, fmt.Errorf("receiving from rank %d: %w", r.source, err)
+	}
+	return done, nil
 }
 
 // gaveUp notices that this rank's context ended or that its executor failed,

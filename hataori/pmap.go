@@ -356,7 +356,7 @@ func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err
 		return nil, nil, err
 	}
 	j := p.newJob(false, ag)
-	up := upward{coordinator: p.newCoordinator(j, start), told: start, size: p.in.Size, spare: make([][]byte, len(j.lanes))}
+	up := upward{coordinator: p.newCoordinator(j, start), size: p.in.Size, spare: make([][]byte, len(j.lanes))}
 	up.parent, up.ranks = t.parent(p.w.rank, p.w.size)
 	var u *upward
 	if peers := t.peers(p.w.rank, p.w.size); len(peers) > 1 {

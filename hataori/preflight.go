@@ -325,14 +325,15 @@ func (c *call) worldMail() error {
 	if err != nil {
 		return c.breakdown(err)
 	}
-	h, body, err := wire.ParseHeader(msg)
-	if err != nil {
-		return c.breakdown(fmt.Errorf("from rank %d: %w", st.Source, err))
-	}
-	return c.onWorldMail(st.Source, h, body)
+	return c.onWorldMail(st.Source, msg)
 }
 
-func (c *call) onWorldMail(source int, h wire.Header, body []byte) error {
+// onWorldMail takes in a message to the world, whatever the call.
+func (c *call) onWorldMail(source int, msg []byte) error {
+	h, body, err := wire.ParseHeader(msg)
+	if err != nil {
+		return c.breakdown(fmt.Errorf("from rank %d: %w", source, err))
+	}
 	switch h.Kind {
 	case wire.Announce:
 		m := c.w.arrived[h.Epoch]

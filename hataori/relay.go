@@ -2,7 +2,6 @@ package hataori
 
 import (
 	"fmt"
-	"time"
 
 	"github.com/hataori/hataori-go/hataori/internal/farm"
 	"github.com/hataori/hataori-go/hataori/internal/wire"
@@ -96,7 +95,7 @@ func (l *relayLoop) step(own farm.Local) (said bool, err error) {
 	pending := l.pending() + int64(len(l.cargo.results))
 	p := farm.Pulse{Lanes: own.Healthy, Idle: own.Idle, Finished: pending > 0, Item: l.measure(),
 		// What was given up waits as results do, and the group need not be idle.
-		Flush: pending > flushBytes || time.Since(l.told) > farm.FlushTime(l.ranks)}
+		Flush: pending > flushBytes || l.waited()}
 	effects, rep, say := l.m.Step(p)
 	for _, e := range effects {
 		if err := l.deal.do(e, l.noLanes); err != nil {

@@ -38,6 +38,7 @@ type turns struct {
 	fed     bool         // lanes were woken
 	calm    bool         // the last turn came to nothing, and no lane worked
 	polls   int          // turns since a full one
+	made    uint         // turns
 	own     farm.Local   // how the lanes fared at the last turn
 }
 
@@ -72,9 +73,11 @@ func (t *turns) take() (moved bool) {
 		t.rec.worked(since)
 	}
 	t.over, t.err = done || err != nil, err
-	if t.calm = !moved && t.own.Idle == t.own.Healthy; !t.calm || t.polls == 0 {
+	rest := t.own.Idle == t.own.Healthy // no lane works
+	if t.made++; !rest || t.made%fullEvery == 0 {
 		t.last.Store(t.now())
 	}
+	t.calm = !moved && rest
 	return moved
 }
 

@@ -19,11 +19,11 @@ const flushBytes = 1 << 20
 type upward struct {
 	coordinator
 	parent  int
-	ranks   int  // that one and all that it grants to
-	keyed   bool // items come with their keys
-	size    int  // encoded size of an item, −1: variable
-	told    time.Time
-	noLanes bool // the root says that items are left which nobody can take
+	ranks   int       // that one and all that it grants to
+	keyed   bool      // items come with their keys
+	size    int       // encoded size of an item, −1: variable
+	since   time.Time // when results were first seen to wait; zero: not since the last report
+	noLanes bool      // the root says that items are left which nobody can take
 
 	parts [][]byte // results of the lanes, while they are sent
 	spare [][]byte // by lane
@@ -162,7 +162,7 @@ func (l *workerLoop) step(own farm.Local) (said bool, err error) {
 	pending := l.pending()
 	p := farm.Pulse{Lanes: own.Healthy, Idle: own.Idle, Finished: pending > 0, Item: l.measure()}
 	if p.Finished && own.Idle == 0 {
-		p.Flush = pending > flushBytes || time.Since(l.told) > farm.FlushTime(l.ranks)
+		p.Flush = pending > flushBytes || l.waited()
 	}
 	rep, say := l.m.Step(p)
 	if !say {
@@ -176,10 +176,19 @@ func (l *workerLoop) step(own farm.Local) (said bool, err error) {
 	return true, l.say(rep, stats)
 }
 
+// waited reports whether results have waited for as long as they may.
+func (u *upward) waited() bool {
+	if u.since.IsZero() {
+		u.since = time.Now()
+		return false
+	}
+	return time.Since(u.since) > farm.FlushTime(u.ranks)
+}
+
 // say sends a report with the results in parts.
 func (u *upward) say(rep farm.Report, stats []byte) error {
 	msg := wire.AppendHeader(u.buffer(), wire.Header{Kind: wire.Report, Flags: wire.ReportFlags(rep), Epoch: u.w.epoch})
-	u.told = time.Now()
+	u.since = time.Time{}
 	return u.send(wire.AppendReport(msg, rep, u.parts, stats), u.parent)
 }
 

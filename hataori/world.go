@@ -23,6 +23,7 @@ type Transport = transport.Comm
 // second is refused with [ErrWorldBusy]. Make one with [NewWorld].
 type World struct {
 	comm       Transport
+	express    transport.Express // comm's own, if it has one
 	rank, size int
 	host       string
 	build      int64               // tells programs apart
@@ -55,9 +56,23 @@ func NewWorld(t Transport) (*World, error) {
 	if err != nil {
 		return nil, fmt.Errorf("hataori: duplicating the communicator: %w", err)
 	}
-	return &World{comm: c, rank: c.Rank(), size: c.Size(), host: c.Host(), build: buildHash(),
+	express, ok := c.(transport.Express)
+	if !ok {
+		express = plain{c}
+	}
+	return &World{comm: c, express: express, rank: c.Rank(), size: c.Size(), host: c.Host(), build: buildHash(),
 		arrived: make(map[uint64]map[int]bool)}, nil
 }
+
+// plain is a transport without ways of its own to save steps.
+type plain struct{ transport.Comm }
+
+func (p plain) Take([]byte) (st transport.Status, found, taken bool, err error) {
+	st, found, err = p.Iprobe(transport.AnySource, transport.AnyTag)
+	return st, found, false, err
+}
+
+func (p plain) Give(b []byte, dest, tag int) (transport.Request, error) { return p.Isend(b, dest, tag) }
 
 // unwound is the error of a call that was unwound by a Goexit or a panic.
 func (w *World) unwound() error {

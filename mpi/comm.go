@@ -38,6 +38,7 @@ type Comm struct {
 	serial int     // of the next long message
 	active int     // requests in flight
 	stash  []stashed
+	ahead  ahead
 	probed Status // the message that the last probe found, if not received since
 	freed  bool
 
@@ -207,6 +208,11 @@ func (c *Comm) Free() error {
 
 // release frees the handles. The gate is held.
 func (c *Comm) release() error {
+	if c.lib != nil {
+		if err := c.withdraw(); err != nil {
+			return err
+		}
+	}
 	c.freed = true
 	c.stash = nil
 	if c.lib == nil {

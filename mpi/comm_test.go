@@ -76,12 +76,19 @@ func looksLikeHeader(ctx context.Context, w *mpi.Comm) error {
 		"hataori: long msg\r\n" + strings.Repeat("\x01", 25),
 		strings.Repeat("x", 43),
 	} {
-		for _, probe := range []bool{true, false} {
+		for _, way := range []string{"receive", "probe", "take"} {
 			s, err := w.Isend([]byte(text), next, 1)
 			if err != nil {
 				return err
 			}
-			if probe {
+			for found := way != "take"; !found; {
+				var st mpi.Status
+				var taken bool
+				if st, found, taken, err = w.Take(nil); err != nil || taken || found && st != (mpi.Status{Source: prev, Tag: 1, Count: len(text)}) {
+					return wrongf("take of %q: %+v, taken: %v, %v", text, st, taken, err)
+				}
+			}
+			if way == "probe" {
 				st, err := w.Probe(ctx, mpi.AnySource, mpi.AnyTag)
 				if err != nil || st != (mpi.Status{Source: prev, Tag: 1, Count: len(text)}) {
 					return wrongf("probe of %q: %+v, %v", text, st, err)

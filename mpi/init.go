@@ -390,6 +390,11 @@ func (rt *Runtime) Finalize() error {
 	if n := lib.flying.count; n > 0 {
 		return &Error{Op: "Finalize", Err: ErrBusy, Text: fmt.Sprintf("%d of them", n)}
 	}
+	for len(lib.ahead) > 0 {
+		if err := lib.ahead[0].withdraw(); err != nil {
+			return err
+		}
+	}
 	rt.ended = true
 	if rt.joined {
 		return rt.world.release()

@@ -89,6 +89,9 @@ type library struct {
 	counted int // statuses in which the length was where it was looked for
 	text    [8192]byte
 
+	cross  crossing
+	given  uintptr // MPI request, written by the library
+	ahead  []*Comm // that have a receive posted ahead
 	flying flight
 }
 
@@ -113,10 +116,14 @@ func (l *library) statusAddr() uintptr { return uintptr(unsafe.Pointer(&l.status
 // here, with the gate held, and a code other than success becomes an *Error
 // with operation, class and the library's text.
 func (l *library) call(f fn, args ...uintptr) error {
-	rc := l.foreign(f, args...)
-	if rc == 0 {
-		return nil
+	if rc := l.foreign(f, args...); rc != 0 {
+		return l.failed(f, rc)
 	}
+	return nil
+}
+
+// failed is the error of a function that returned the code.
+func (l *library) failed(f fn, rc int) error {
 	e := &Error{Op: fnNames[f], Code: rc}
 	if l.foreign(fnErrorClass, num(rc), l.outAddr(3)) == 0 {
 		e.Class = l.outInt(3)

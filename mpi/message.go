@@ -66,17 +66,18 @@ func decodeHeader(p []byte) (header, error) {
 	return h, nil
 }
 
-// stashed is a message of a header's length that a probe had to receive to see
-// whether it is one.
+// stashed is a message that was received before somebody asked for it: one of a
+// header's length, because a probe had to see whether it is one, or what a receive
+// posted ahead got for others.
 type stashed struct {
 	source, tag int
-	bytes       [headerLen]byte
+	bytes       []byte
 }
 
 func (s *stashed) status() (Status, error) {
-	st := Status{Source: s.source, Tag: s.tag, Count: headerLen}
-	if looksLikeHeader(s.bytes[:]) {
-		h, err := decodeHeader(s.bytes[:])
+	st := Status{Source: s.source, Tag: s.tag, Count: len(s.bytes)}
+	if looksLikeHeader(s.bytes) {
+		h, err := decodeHeader(s.bytes)
 		if err != nil {
 			return st, err
 		}
@@ -188,12 +189,14 @@ func (c *Comm) irecv(p []byte, source, tag int) (*request, error) {
 	known := c.probed.Source == source && c.probed.Tag == tag && c.probed.Count <= len(p)
 	n := c.probed.Count
 	c.probed.Source = AnySource // known for one receive only
-	var err error
-	if i := c.stashIndex(source, tag); i >= 0 {
-		r.land = append(r.land[:0], c.stash[i].bytes[:]...)
+	i, err := c.stashed(source, tag)
+	switch {
+	case err != nil:
+	case i >= 0:
+		r.land = append(r.land[:0], c.stash[i].bytes...)
 		c.stash = slices.Delete(c.stash, i, i+1)
-		err = r.landed(headerLen)
-	} else {
+		err = r.landed(len(r.land))
+	default:
 		r.direct = known || len(p) >= c.short
 		switch {
 		case len(p) >= c.short:
@@ -231,6 +234,19 @@ func (r *request) countLong() {
 		r.staged = true
 		r.c.lib.flying.long++
 	}
+}
+
+// stashed returns the place of a message in the stash, −1 if there is none, and
+// makes way then for a receive of its own.
+func (c *Comm) stashed(source, tag int) (int, error) {
+	if err := c.pullAll(); err != nil {
+		return -1, err
+	}
+	if i := c.stashIndex(source, tag); i >= 0 {
+		return i, nil
+	}
+	err := c.withdraw()
+	return c.stashIndex(source, tag), err
 }
 
 func (c *Comm) stashIndex(source, tag int) int {
@@ -346,24 +362,29 @@ func (c *Comm) Iprobe(source, tag int) (Status, bool, error) {
 		return Status{}, false, err
 	}
 	defer gate.Unlock()
+	return c.probe(source, tag)
+}
+
+// probe is Iprobe. The gate is held.
+func (c *Comm) probe(source, tag int) (Status, bool, error) {
 	if c.solo != nil {
 		st, ok := c.soloProbe(tag)
 		return st, ok, nil
 	}
-	if len(c.stash) > 0 {
-		if i := c.stashIndex(source, tag); i >= 0 {
-			st, err := c.stash[i].status()
-			return st, err == nil, err
-		}
+	if err := c.pullAll(); err != nil {
+		return Status{}, false, err
+	}
+	if i := c.stashIndex(source, tag); i >= 0 {
+		st, err := c.stash[i].status()
+		return st, err == nil, err
 	}
 	l := c.lib
-	if source == AnySource {
-		source = l.abi.anySource
+	if c.ahead.on {
+		l.progress()
+		return Status{}, false, nil
 	}
-	if tag == AnyTag {
-		tag = l.abi.anyTag
-	}
-	if err := l.call(fnIprobe, num(source), num(tag), c.h, l.outAddr(0), l.statusAddr()); err != nil {
+	from, with := l.wild(source, tag)
+	if err := l.call(fnIprobe, from, with, c.h, l.outAddr(0), l.statusAddr()); err != nil {
 		return Status{}, false, err
 	}
 	if l.outInt(0) == 0 {
@@ -374,17 +395,38 @@ func (c *Comm) Iprobe(source, tag int) (Status, bool, error) {
 	if err != nil {
 		return Status{}, false, err
 	}
-	st := Status{Source: int(l.status[l.abi.statusSource]), Tag: int(l.status[l.abi.statusTag]), Count: n}
-	if n != headerLen {
+	return c.seen(l.found(n))
+}
+
+// wild passes the source and tag of a probe.
+func (l *library) wild(source, tag int) (from, with uintptr) {
+	if source == AnySource {
+		source = l.abi.anySource
+	}
+	if tag == AnyTag {
+		tag = l.abi.anyTag
+	}
+	return num(source), num(tag)
+}
+
+// found is the message of n bytes that a probe has found.
+func (l *library) found(n int) Status {
+	return Status{Source: int(l.status[l.abi.statusSource]), Tag: int(l.status[l.abi.statusTag]), Count: n}
+}
+
+// seen takes note of a message that a probe has found. One of a header's length
+// is received, to see whether it is one.
+func (c *Comm) seen(st Status) (Status, bool, error) {
+	if st.Count != headerLen {
 		c.probed = st
 		return st, true, nil
 	}
-	s := stashed{source: st.Source, tag: st.Tag}
+	s := stashed{st.Source, st.Tag, make([]byte, headerLen)}
 	if err := c.take(&s); err != nil {
 		return Status{}, false, err
 	}
 	c.stash = append(c.stash, s)
-	st, err = s.status()
+	st, err := s.status()
 	return st, err == nil, err
 }
 
@@ -396,6 +438,6 @@ func (c *Comm) take(s *stashed) error {
 	if err := l.call(fnRecv, addr(p), num(headerLen), l.abi.byteType, num(s.source), num(s.tag), c.h, l.statusAddr()); err != nil {
 		return err
 	}
-	copy(s.bytes[:], p)
+	copy(s.bytes, p)
 	return nil
 }

@@ -14,6 +14,7 @@ var cases = []conformCase{
 	{"ring", caseRing},
 	{"head to head", caseHeadToHead},
 	{"order", caseOrder},
+	{"express", caseExpress},
 	{"many in flight", caseManyInFlight},
 	{"wildcards", caseWildcards},
 	{"tags", caseTags},
@@ -106,6 +107,71 @@ func caseOrder(p *proc) {
 	}
 	for _, s := range sends {
 		p.wait("send", s)
+	}
+}
+
+// caseExpress mixes all ways to receive and to send. Messages of one source and tag
+// arrive in order, whichever way each of them takes.
+func caseExpress(p *proc) {
+	x, ok := p.Comm.(transport.Express)
+	if !ok {
+		return
+	}
+	const count = 60 // from each rank, on two tags in turn
+	length := func(i int) int { return []int{0, 48, 43, 70000, 64, 5000, 1024, 1025, 1}[i%9] }
+	var sends []transport.Request
+	for i := range count {
+		for d := range p.Size() {
+			b := pattern(length(i), i, p.Rank())
+			if i%3 == 0 {
+				sends = append(sends, p.send(b, d, 5+i%2))
+			} else if r, err := x.Give(b, d, 5+i%2); r != nil {
+				sends = append(sends, r)
+			} else {
+				p.must(err)
+			}
+		}
+	}
+	next := make([][2]int, p.Size()) // by source and tag: messages received
+	check := func(source, tag int, got []byte) {
+		i := 2*next[source][tag-5] + tag - 5
+		next[source][tag-5]++
+		p.require(bytes.Equal(got, pattern(length(i), i, source)), "message %d from %d arrived damaged or out of order, as %d bytes", i, source, len(got))
+	}
+	chance := uint32(p.Rank())
+	for left := count * p.Size(); left > 0; left-- {
+		chance = chance*1664525 + 1013904223
+		source, tag := int(chance>>20)%p.Size(), 5+int(chance>>18)%2
+		if chance>>30 < 2 || next[source][tag-5] == count/2 {
+			got := make([]byte, []int{0, 48, 3000}[chance>>16%3])
+			p.until("Take", func() bool {
+				st, found, taken, err := x.Take(got)
+				p.must(err)
+				switch {
+				case taken:
+					check(st.Source, st.Tag, got[:st.Count])
+				case found:
+					long := make([]byte, st.Count)
+					p.wait("receive", p.recv(long, st.Source, st.Tag))
+					check(st.Source, st.Tag, long)
+				}
+				return found
+			})
+			continue
+		}
+		got := make([]byte, length(2*next[source][tag-5]+tag-5))
+		if chance>>30 == 2 {
+			st := p.probe(source, tag)
+			p.require(st.Count == len(got), "%d bytes, want %d", st.Count, len(got))
+		}
+		p.wait("receive", p.recv(got, source, tag))
+		check(source, tag, got)
+	}
+	for _, s := range sends {
+		p.wait("send", s)
+	}
+	if st, found, _, err := x.Take(nil); found || err != nil {
+		p.require(false, "a message was left over: %+v, %v", st, err)
 	}
 }
 

@@ -21,7 +21,10 @@ type Comm struct {
 	freed bool
 }
 
-var _ transport.Comm = (*Comm)(nil)
+var (
+	_ transport.Comm    = (*Comm)(nil)
+	_ transport.Express = (*Comm)(nil)
+)
 
 // Rank returns the number of this rank.
 func (c *Comm) Rank() int { return c.rank }
@@ -167,6 +170,33 @@ func (c *Comm) Iprobe(source, tag int) (transport.Status, bool, error) {
 		return transport.Status{}, false, nil
 	}
 	return m.status(), true, nil
+}
+
+// Take looks for a message, and receives some of the short ones, see
+// transport.Express.
+func (c *Comm) Take(p []byte) (st transport.Status, found, taken bool, err error) {
+	st, found, err = c.Iprobe(transport.AnySource, transport.AnyTag)
+	if !found || st.Count > len(p) || st.Count > c.g.net.opts.Eager || c.g.net.chance(3, c.rank, st.Source, st.Tag, st.Count) == 0 {
+		return st, found, false, err
+	}
+	r, err := c.Irecv(p, st.Source, st.Tag)
+	if err != nil {
+		return st, false, false, err
+	}
+	taken, st, err = r.Test() // what a probe sees is there
+	return st, taken, taken, err
+}
+
+// Give starts a send, and ends some, see transport.Express.
+func (c *Comm) Give(p []byte, dest, tag int) (transport.Request, error) {
+	r, err := c.Isend(p, dest, tag)
+	if err != nil || len(p) > c.g.net.opts.Eager {
+		return r, err
+	}
+	if done, _, err := r.Test(); done || err != nil {
+		return nil, err
+	}
+	return r, nil
 }
 
 // Abort marks the job as aborted, so that every later call of any rank fails

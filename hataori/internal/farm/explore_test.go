@@ -119,7 +119,7 @@ func newSystem(c *config) *system {
 		place[k] = int64(i)
 	}
 	c.order(q, place)
-	if q.open = c.source; !c.source {
+	if q.SetOpen(c.source); !c.source {
 		s.given = int64(c.items)
 		q.Push(Range{0, s.given}, false, nil)
 	}

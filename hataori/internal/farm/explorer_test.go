@@ -134,7 +134,7 @@ func (b *keyer) queue(q *Queue) {
 		b.flag(g.Pinned)
 	}
 	b.num(-1)
-	b.flag(q.open, q.cut)
+	b.flag(q.Open(), q.cut)
 	b.num(q.limit)
 }
 

@@ -44,11 +44,11 @@ func (s *Segment) seize() Range { return Range{min(s.next.Swap(s.End), s.End), s
 // segment lasts; the other methods take a lock. The zero value is empty and
 // closed for input.
 type Queue struct {
-	cur atomic.Pointer[Segment]
+	cur  atomic.Pointer[Segment]
+	open atomic.Bool // more indices may be pushed by a source
 
 	mu    sync.Mutex
 	rest  []*Segment // by First, lowest first
-	open  bool       // more indices may be pushed by a source
 	limit int64      // indices whose keys are from here on are not wanted, if cut is set
 	cut   bool
 
@@ -110,18 +110,10 @@ func (q *Queue) split(limit int64, r Range, load any) (below, above []Range) {
 }
 
 // SetOpen says whether a source may still push indices.
-func (q *Queue) SetOpen(open bool) {
-	q.mu.Lock()
-	q.open = open
-	q.mu.Unlock()
-}
+func (q *Queue) SetOpen(open bool) { q.open.Store(open) }
 
 // Open reports whether a source may still push indices.
-func (q *Queue) Open() bool {
-	q.mu.Lock()
-	defer q.mu.Unlock()
-	return q.open
-}
+func (q *Queue) Open() bool { return q.open.Load() }
 
 // Push adds the indices of r. Those above the limit set by Clip are not kept;
 // they are returned.
@@ -152,6 +144,10 @@ func (q *Queue) insert(s *Segment) {
 	cur := q.cur.Load()
 	switch {
 	case cur == nil || cur.left().Len() == 0:
+		if len(q.rest) == 0 {
+			q.cur.Store(s)
+			return
+		}
 		q.rest = insertByFirst(q.rest, s)
 		q.advance()
 	case s.First < cur.left().First:
@@ -374,7 +370,8 @@ func (q *Queue) state() []*Segment {
 
 // clone copies the queue, for tests that explore states.
 func (q *Queue) clone() *Queue {
-	c := &Queue{open: q.open, limit: q.limit, cut: q.cut, key: q.key, place: q.place}
+	c := &Queue{limit: q.limit, cut: q.cut, key: q.key, place: q.place}
+	c.open.Store(q.Open())
 	for _, s := range q.state() {
 		c.insert(s)
 	}
