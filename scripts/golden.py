@@ -152,3 +152,8 @@ with np.errstate(all="ignore"):
     ties[1, 2] = ties[2, 5] = np.nan
     case("Sort-1", [ties], [np.sort(ties, 1)])
     case("ArgSort-1", [ties], [np.argsort(ties, 1, kind="stable")])
+    Q = np.arange(120.0).reshape(2, 3, 4, 5)
+    fused = Q.transpose(2, 0, 3, 1).reshape(8, 15)
+    case("FuseAxes", [Q], [fused])
+    case("SplitAxes", [fused], [Q])
+    case("ApplyMatrix-1", [Q, M[:, :3]], [np.einsum("jk,akbc->ajbc", M[:, :3], Q)])

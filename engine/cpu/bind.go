@@ -45,6 +45,13 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 		bd.reduceSum(op.Axes, o, a)
 	case engine.DotGeneral:
 		err = bd.dot(op, o, a, k.In(1))
+	case engine.ApplyMatrix:
+		dot, order := op.Dot(a.Rank())
+		if o, err = o.Permuted(order); err == nil {
+			err = bd.dot(dot, o, a, k.In(1))
+		}
+	case engine.GroupedDot:
+		bd.grouped(op, o, a, k.In(1))
 	case engine.Unary:
 		bd.unaryOp(op, o, a)
 	case engine.Binary:

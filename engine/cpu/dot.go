@@ -166,7 +166,8 @@ func (b *binder) dot(d engine.DotGeneral, out, l, r engine.Spec) error {
 		must[opB] = must[opB] || bad&engine.MisfitB != 0
 		must[opC] = must[opC] || bad&engine.MisfitC != 0
 	}
-	return b.emitDot(&c, ops, g, provider, out, beta)
+	b.emitDot(&c, d, ops, g, provider, beta)
+	return nil
 }
 
 // operands places the three operands for a plan.
@@ -217,7 +218,7 @@ func shortest(dims []dim, o int) int {
 }
 
 // emitDot appends the steps.
-func (b *binder) emitDot(c *contraction, ops [operands]operand, g engine.Gemm, p gemmProvider, out engine.Spec, beta complex128) error {
+func (b *binder) emitDot(c *contraction, d engine.DotGeneral, ops [operands]operand, g engine.Gemm, p gemmProvider, beta complex128) {
 	origC := ops[opC].slot
 	for _, o := range [...]int{opA, opB, opC} {
 		x := &ops[o]
@@ -225,17 +226,16 @@ func (b *binder) emitDot(c *contraction, ops [operands]operand, g engine.Gemm, p
 			continue
 		}
 		orig := x.slot
-		x.slot = b.scratch(engine.SpecOf(out.DType, product(x.layout)))
-		conj := o == opA && b.k.Op().(engine.DotGeneral).ConjL || o == opB && b.k.Op().(engine.DotGeneral).ConjR
+		x.slot = b.scratch(engine.SpecOf(g.DType, product(x.layout)))
+		conj := o == opA && d.ConjL || o == opB && d.ConjR
 		if o != opC || beta != 0 {
-			b.copyDims(x.layout, o, out.DType, conj, x.slot, orig, false)
+			b.copyDims(x.layout, o, g.DType, conj, x.slot, orig, false)
 		}
 	}
 	b.step(newGemmStep(b, c, ops, g, p))
 	if ops[opC].copied {
-		b.copyDims(ops[opC].layout, opC, out.DType, false, origC, ops[opC].slot, true)
+		b.copyDims(ops[opC].layout, opC, g.DType, false, origC, ops[opC].slot, true)
 	}
-	return nil
 }
 
 // copyDims copies between an operand o as it lies and a compact layout of it:

@@ -28,7 +28,10 @@ func goldenOps() map[string]engine.Op {
 		"Tril": engine.Tril{K: 1}, "Triu": engine.Triu{K: -1}, "DiagonalIn": engine.DiagonalIn{B: 1},
 		"Gather-0": engine.Gather{}, "Gather-1": engine.Gather{Axis: 1}, "TakeAlong-1": engine.TakeAlong{Axis: 1},
 		"Scatter-0": engine.Scatter{}, "ScatterAdd-0": engine.Scatter{Add: true},
-		"Sort-1": engine.Sort{Axis: 1}, "ArgSort-1": engine.ArgSort{Axis: 1},
+		"FuseAxes":      engine.FuseAxes{Order: engine.AxesOf(2, 0, 3, 1), Counts: list(2, 2)},
+		"SplitAxes":     engine.SplitAxes{Shape: engine.ShapeOf(2, 3, 4, 5), Order: engine.AxesOf(2, 0, 3, 1), Counts: list(2, 2)},
+		"ApplyMatrix-1": engine.ApplyMatrix{Axis: 1},
+		"Sort-1":        engine.Sort{Axis: 1}, "ArgSort-1": engine.ArgSort{Axis: 1},
 	}
 	for _, list := range [][]engine.Op{unaries(), binaries(), ternaries()} {
 		for _, op := range list {

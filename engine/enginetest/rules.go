@@ -350,6 +350,13 @@ func testWarm(r *rig) {
 		call{"EvalInto TopK", func() error { return engine.EvalInto(r.e, top, two, real1) }},
 		call{"EvalInto Gather", func() error { return engine.EvalInto(r.e, gather, one, real1, index) }},
 		call{"EvalInto Scatter", func() error { return engine.EvalInto(r.e, scatter, one, real1, index, real2) }})
+	apply, vector := engine.Op(engine.ApplyMatrix{Axis: 1}), r.must(r.e.Alloc(r.spec(d, 64)))
+	var grouped engine.Op = engine.GroupedDot{Elements: 8, Jobs: engine.JobsOf(engine.Job{M: 2, N: 2, K: 2, A: square(0), B: square(9), C: square(0)},
+		engine.Job{M: 2, N: 2, K: 16, A: engine.Block{Row: 16, Col: 1}, B: square(4), C: square(4)})}
+	r.write(vector, small(d, 8))
+	calls = append(calls,
+		call{"ApplyInto ApplyMatrix", func() error { return engine.ApplyInto(r.e, apply, out, b, a) }},
+		call{"ApplyInto GroupedDot", func() error { return engine.ApplyInto(r.e, grouped, row, vector, vector) }})
 	calls = append(calls, call{"ApplyInto Exp", func() error { return engine.ApplyInto(r.e, engine.Exp, out, b, nil) }})
 	for _, op := range []engine.Op{engine.Sub, engine.Tanh, engine.Reduce{F: engine.ReduceProd, Axes: engine.AxesOf(0)},
 		engine.Reduce{F: engine.ReduceMean, Axes: engine.AxesOf(1)}, engine.CumSum{Axis: 1}, engine.Roll{Axis: 0, Shift: 3}, engine.Tril{},

@@ -81,6 +81,9 @@ func Vocabulary() (all []Sample) {
 		all[len(all)-1].In = index(n)
 	}
 	add("DotGeneral", matMul, "as the provider sums", s, s)
+	add("ApplyMatrix", engine.ApplyMatrix{}, "as the provider sums", s, s)
+	add("GroupedDot", engine.GroupedDot{Jobs: engine.JobsOf(engine.Job{M: 2, N: 2, K: 2, A: square(0), B: square(4), C: square(8)}), Elements: 12},
+		"as the provider sums", []int{8}, []int{8})
 	made := func(doc string, op func(engine.Spec) engine.Op, accuracy string) {
 		all = append(all, Sample{doc, func(d engine.DType) engine.Op { return op(engine.SpecOf(d, 4, 4)) }, like(), accuracy})
 	}

@@ -177,6 +177,10 @@ func compute(op engine.Op, outs, in []*engine.Tensor) error {
 		reduceSum(op, o, a)
 	case engine.DotGeneral:
 		dotGeneral(op, o, a, arrayOf(in[1]))
+	case engine.ApplyMatrix:
+		applyMatrix(op, o, a, arrayOf(in[1]))
+	case engine.GroupedDot:
+		groupedDot(op, o, a, arrayOf(in[1]))
 	case engine.Unary, engine.Binary, engine.Ternary, engine.Cast, engine.Convert:
 		return elementwise(op, o, all)
 	case engine.Reduce:
@@ -310,6 +314,45 @@ func dotGeneral(d engine.DotGeneral, o, l, r array) {
 		}
 		o.store(i, finish(sum, alpha, beta, func() value { return o.load(i) }))
 	})
+}
+
+func applyMatrix(op engine.ApplyMatrix, o, a, m array) {
+	each(o.extents, func(i []int) {
+		var sum value
+		from := append([]int{}, i...)
+		for k := range a.extents[op.Axis] {
+			from[op.Axis] = k
+			x := m.load([]int{i[op.Axis], k})
+			if op.Conj {
+				x = m.loadConj([]int{i[op.Axis], k})
+			}
+			sum = sum.add(x.mul(a.load(from)))
+		}
+		o.store(i, sum)
+	})
+}
+
+func groupedDot(op engine.GroupedDot, o, l, r array) {
+	alpha, beta := rounded(op.Alpha.Or(1), o.dtype), rounded(op.Beta.Or(0), o.dtype)
+	for n := range op.Jobs.Len() {
+		job := op.Jobs.At(n)
+		at := func(b engine.Block, i, j int) []int { return []int{b.Offset + i*b.Row + j*b.Col} }
+		each([]int{job.M, job.N}, func(i []int) {
+			var sum value
+			for k := 0; k < job.K && alpha != 0; k++ {
+				x, y := l.load(at(job.A, i[0], k)), r.load(at(job.B, k, i[1]))
+				if op.ConjA {
+					x = l.loadConj(at(job.A, i[0], k))
+				}
+				if op.ConjB {
+					y = r.loadConj(at(job.B, k, i[1]))
+				}
+				sum = sum.add(x.mul(y))
+			}
+			c := at(job.C, i[0], i[1])
+			o.store(c, finish(sum, alpha, beta, func() value { return o.load(c) }))
+		})
+	}
 }
 
 // finish is alpha · sum + beta · old; old is read only for beta ≠ 0.

@@ -74,6 +74,7 @@ func (e *Engine) Bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 	switch op.(type) {
 	case engine.Copy, engine.Permute, engine.Reshape, engine.Diagonal, engine.Add, engine.Mul,
 		engine.Scale, engine.Conj, engine.ReduceSum, engine.DotGeneral,
+		engine.ApplyMatrix, engine.GroupedDot,
 		engine.Unary, engine.Binary, engine.Ternary, engine.Cast, engine.Convert,
 		engine.Reduce, engine.CumSum, engine.CumProd,
 		engine.Gather, engine.TakeAlong, engine.Scatter, engine.Sort, engine.ArgSort, engine.TopK, engine.Mover,

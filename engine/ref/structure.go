@@ -123,6 +123,26 @@ func structure(op engine.Mover, out, in []array) {
 			}
 			return i
 		})
+	case engine.FuseAxes:
+		one(func(i []int) []int {
+			at, next := make([]int, len(a.extents)), 0
+			for k, x := range i {
+				axes := op.Order.Ints()[next : next+op.Counts.At(k)]
+				put(at, axes, unravel(x, pick(a.extents, axes)))
+				next += len(axes)
+			}
+			return at
+		})
+	case engine.SplitAxes:
+		one(func(i []int) []int {
+			at, next := make([]int, len(a.extents)), 0
+			for k := range at {
+				axes := op.Order.Ints()[next : next+op.Counts.At(k)]
+				at[k] = ravel(pick(i, axes), pick(o.extents, axes))
+				next += len(axes)
+			}
+			return at
+		})
 	default:
 		panic("ref: structural operation without a rule")
 	}
