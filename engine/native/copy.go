@@ -35,7 +35,7 @@ type CopyPlan struct {
 	runTail runTail
 	stream  bool // the destination may go past the caches
 	aligned bool // and runs are whole lines
-	even    int  // distance in the source along a row that goes so, 0 if it varies
+	step    int  // or single elements, so far apart in the source
 }
 
 // side lists the offsets, in bytes, of the elements along one side of a tile,
@@ -62,9 +62,9 @@ const (
 	// is read from memory first. It is a quarter of the time or more from here on,
 	// even where the next operation reads the output; below, that one finds it in
 	// the second-level cache.
-	streamBytes = 1 << 22
+	streamBytes = 3 << 20
 	streamPart  = 1 << 18 // bytes of one call of assembly
-	streamTile  = 1 << 12 // bytes that are gathered before they are written
+	stepBytes   = 1 << 11 // of a row of elements that lie steps apart
 	streamAhead = 1 << 11 // distance of two of which is asked for what is read
 
 	// A side of a tile is about as long as the first of its two limits. Tiles
@@ -112,10 +112,8 @@ func newCopy(l Level, size int, conj engine.DType, extents, dst, src []int) *Cop
 		return p
 	}
 	p.tiles(axes, total > smallBytes)
-	if p.stream = stream && p.run == 1 && p.dst.packed && len(p.src.to) == 1; p.stream {
-		if n := p.dst.from; len(n) > 1 && contiguous(n, n[1]) {
-			p.even = n[1]
-		}
+	if n := p.dst.from; stream && p.run == 1 && p.elem >= 4 && p.elem <= 16 && p.dst.packed && len(p.src.to) == 1 && len(n) > 1 && contiguous(n, n[1]) {
+		p.stream, p.step = true, n[1]
 	}
 	if p.run == 1 && p.src.packed && p.dst.packed {
 		p.vectors = transposerOf(Best(l), p.elem)
@@ -166,7 +164,7 @@ func (p *CopyPlan) tiles(axes []axis, large bool) {
 	slices.SortStableFunc(bySrc, func(a, b axis) int { return abs(a.step[1]) - abs(b.step[1]) })
 
 	if large && byDst[0] == bySrc[0] { // along one axis on both sides
-		goal = streamTile / 2
+		goal = stepBytes
 	}
 	p.dst, p.src = newSide(), newSide()
 	var partsD, partsS *axis
@@ -267,9 +265,6 @@ func (p *CopyPlan) Run(ws *Workspace, dst, src unsafe.Pointer, lo, hi int) {
 	var buf unsafe.Pointer
 	if p.stream {
 		defer storeFence()
-		if p.run == 1 {
-			buf = ws.tile()
-		}
 	} else if p.buffered {
 		n := len(p.dst.to) * len(p.src.to) * p.run * p.elem
 		buf = unsafe.Pointer(unsafe.SliceData(scratch[uint8](&ws.b, n)))
@@ -318,10 +313,10 @@ func runTiles[T cell](p *CopyPlan, dst, src, buf unsafe.Pointer, lo, hi int) {
 			ns = p.src.tail
 		}
 		switch {
-		case p.stream && run > 1:
-			copyPast(d, s, run*p.elem)
+		case p.step != 0:
+			stepsPast(p.elem, d, s, nd, p.step)
 		case p.stream:
-			rowPast[T](p, d, s, buf, nd)
+			copyPast(d, s, run*p.elem)
 		case nd == 1 && ns == 1:
 			out := unsafe.Slice((*T)(d), run)
 			copy(out, unsafe.Slice((*T)(s), run))
@@ -369,21 +364,6 @@ func copyPast(d, s unsafe.Pointer, bytes int) {
 
 func copyBytes(d, s unsafe.Pointer, n int) {
 	copy(unsafe.Slice((*byte)(d), n), unsafe.Slice((*byte)(s), n))
-}
-
-// rowPast gathers a row of single elements and writes it past the caches.
-func rowPast[T cell](p *CopyPlan, d, s, buf unsafe.Pointer, n int) {
-	out, from := unsafe.Slice((*T)(buf), n), p.dst.from[:n]
-	if step := p.even; step != 0 {
-		for i := range out {
-			out[i] = *(*T)(unsafe.Add(s, i*step))
-		}
-	} else {
-		for i := range out {
-			out[i] = *(*T)(unsafe.Add(s, from[i]))
-		}
-	}
-	copyPast(d, buf, n*p.elem)
 }
 
 // tileDirect copies a tile element by element.

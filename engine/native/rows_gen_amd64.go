@@ -121,6 +121,15 @@ func streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int)
 func storeFence()
 
 //go:noescape
+func streamSteps4(dst, src unsafe.Pointer, n, step int)
+
+//go:noescape
+func streamSteps8(dst, src unsafe.Pointer, n, step int)
+
+//go:noescape
+func streamSteps16(dst, src unsafe.Pointer, n, step int)
+
+//go:noescape
 func sumBlocksF32(sums, x unsafe.Pointer, n int)
 
 //go:noescape

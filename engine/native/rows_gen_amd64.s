@@ -1510,6 +1510,62 @@ loop:
 	VZEROUPPER
 	RET
 
+// func streamSteps4(dst uintptr, src uintptr, n int, step int)
+// Requires: MMX+, SSE2
+TEXT ·streamSteps4(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ step+24(FP), DX
+
+loop:
+	PREFETCHT0 4096(SI)
+	MOVL       (SI), AX
+	MOVNTIL    AX, (DI)
+	ADDQ       DX, SI
+	ADDQ       $+4, DI
+	DECQ       CX
+	JNZ        loop
+	RET
+
+// func streamSteps8(dst uintptr, src uintptr, n int, step int)
+// Requires: MMX+, SSE2
+TEXT ·streamSteps8(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ step+24(FP), DX
+
+loop:
+	PREFETCHT0 4096(SI)
+	MOVQ       (SI), AX
+	MOVNTIQ    AX, (DI)
+	ADDQ       DX, SI
+	ADDQ       $+8, DI
+	DECQ       CX
+	JNZ        loop
+	RET
+
+// func streamSteps16(dst uintptr, src uintptr, n int, step int)
+// Requires: MMX+, SSE2
+TEXT ·streamSteps16(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ n+16(FP), CX
+	MOVQ step+24(FP), DX
+
+loop:
+	PREFETCHT0 4096(SI)
+	MOVQ       (SI), AX
+	MOVNTIQ    AX, (DI)
+	MOVQ       8(SI), AX
+	MOVNTIQ    AX, 8(DI)
+	ADDQ       DX, SI
+	ADDQ       $+16, DI
+	DECQ       CX
+	JNZ        loop
+	RET
+
 // func streamRuns(dst uintptr, src uintptr, bytes int, n int, dstStep int, srcStep int)
 // Requires: AVX, MMX+
 TEXT ·streamRuns(SB), NOSPLIT, $0-48

@@ -10,7 +10,7 @@ func transposerOf(l Level, size int) transposer {
 	return transposer(32 / size)
 }
 
-// canStream says whether streamRuns is there.
+// canStream says whether streamRuns and stepsPast are there.
 func canStream(l Level) bool { return l != Portable }
 
 // transposeVectors copies n columns of 32/size rows of elements of size bytes:
@@ -23,5 +23,18 @@ func transposeVectors(size int, dst unsafe.Pointer, rows *[8]unsafe.Pointer, n, 
 		transposeRows8(dst, rows, n, stride)
 	case 16:
 		transposeRows16(dst, rows, n, stride)
+	}
+}
+
+// stepsPast copies n elements of size bytes that lie step bytes apart to dst, past
+// the caches.
+func stepsPast(size int, dst, src unsafe.Pointer, n, step int) {
+	switch size {
+	case 4:
+		streamSteps4(dst, src, n, step)
+	case 8:
+		streamSteps8(dst, src, n, step)
+	case 16:
+		streamSteps16(dst, src, n, step)
 	}
 }

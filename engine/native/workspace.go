@@ -1,10 +1,6 @@
 package native
 
-import (
-	"unsafe"
-
-	"github.com/hataori/hataori-go/engine"
-)
+import "unsafe"
 
 // Workspace is scratch memory for one call at a time: give each worker its
 // own. The zero value is ready. It keeps what it has grown to.
@@ -15,15 +11,6 @@ type Workspace struct {
 	sums           []complex128
 	fold           folder
 	rowsOfMaps     *[maxOperands][2 * tileRow]complex128
-	row            []byte // of a copy, aligned to lines
-}
-
-// tile is room for streamTile bytes.
-func (w *Workspace) tile() unsafe.Pointer {
-	if w.row == nil {
-		w.row = engine.AlignedBytes(streamTile)
-	}
-	return unsafe.Pointer(unsafe.SliceData(w.row))
 }
 
 // rows is room for a gathered row of each operand of a MapPlan.

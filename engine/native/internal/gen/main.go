@@ -565,6 +565,9 @@ func others(decl *bytes.Buffer) {
 	}
 	decl.WriteString("//go:noescape\nfunc streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int)\n\n")
 	decl.WriteString("func storeFence()\n\n")
+	for _, name := range stepNames {
+		fmt.Fprintf(decl, "//go:noescape\nfunc %s(dst, src unsafe.Pointer, n, step int)\n\n", name)
+	}
 	for _, name := range sumNames {
 		fmt.Fprintf(decl, "//go:noescape\nfunc %s(sums, x unsafe.Pointer, n int)\n\n", name)
 	}

@@ -3,6 +3,8 @@
 package main
 
 import (
+	"fmt"
+
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -17,7 +19,7 @@ import (
 var ymm = avx2.regs
 
 // names of what was emitted.
-var transposeNames, rowNames, functionNames, sumNames []string
+var transposeNames, rowNames, functionNames, sumNames, stepNames []string
 
 // row pointers, by row.
 var rowPtr = []reg.GPPhysical{reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.R8, reg.R9, reg.R10, reg.R11}
@@ -388,10 +390,42 @@ func blockSums() {
 	})
 }
 
+// streamSteps copies n > 0 elements that lie steps apart to where they lie
+// together, past the caches, and asks early for what it reads.
+func streamSteps(size int) {
+	name := fmt.Sprintf("streamSteps%d", size)
+	stepNames = append(stepNames, name)
+	TEXT(name, NOSPLIT, "func(dst uintptr, src uintptr, n int, step int)")
+	Doc(name + " copies elements that lie steps apart past the caches.")
+	dst, src, n, step := reg.RDI, reg.RSI, reg.RCX, reg.RDX
+	Load(Param("dst"), dst)
+	Load(Param("src"), src)
+	Load(Param("n"), n)
+	Load(Param("step"), step)
+	Label("loop")
+	PREFETCHT0(mem(src, ahead))
+	if size == 4 {
+		MOVL(mem(src, 0), reg.EAX)
+		MOVNTIL(reg.EAX, mem(dst, 0))
+	}
+	for at := 0; at+8 <= size; at += 8 {
+		MOVQ(mem(src, at), reg.RAX)
+		MOVNTIQ(reg.RAX, mem(dst, at))
+	}
+	ADDQ(step, src)
+	ADDQ(operand.I8(int8(size)), dst)
+	DECQ(n)
+	JNZ(operand.LabelRef("loop"))
+	RET()
+}
+
 // streamRuns copies n > 0 runs of bytes > 0, a multiple of 64, whose starts lie
 // steps apart, past the caches: each destination is a multiple of 32. It asks
 // early for what it reads in the runs after.
 func streams() {
+	for _, size := range []int{4, 8, 16} {
+		streamSteps(size)
+	}
 	const name = "streamRuns"
 	TEXT(name, NOSPLIT, "func(dst uintptr, src uintptr, bytes int, n int, dstStep int, srcStep int)")
 	Doc(name + " copies runs past the caches.")
