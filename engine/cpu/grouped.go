@@ -55,7 +55,9 @@ func (b *binder) grouped(op engine.GroupedDot, out, l, r engine.Spec) {
 
 // jobRun makes the run of one job.
 func (b *binder) jobRun(op engine.GroupedDot, j engine.Job, t engine.DType, strides [operands]int) *jobRun {
-	matrix := func(o int, x engine.Block) engine.Matrix { return engine.Matrix{Row: x.Row * strides[o], Col: x.Col * strides[o]} }
+	matrix := func(o int, x engine.Block) engine.Matrix {
+		return engine.Matrix{Row: x.Row * strides[o], Col: x.Col * strides[o]}
+	}
 	x := &jobRun{
 		g: engine.Gemm{DType: t, ConjA: op.ConjA && t.IsComplex(), ConjB: op.ConjB && t.IsComplex(), M: j.M, N: j.N, K: j.K, Batch: 1,
 			Alpha: op.Alpha.Or(1), Beta: op.Beta.Or(0), A: matrix(opA, j.A), B: matrix(opB, j.B), C: matrix(opC, j.C)},

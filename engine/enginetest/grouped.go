@@ -153,6 +153,7 @@ func testGroupedRules(r *rig) {
 		{"overlap with itself", bad(func(j *engine.Job) { j.C.Row = 1 }), 1, engine.NoJob, engine.Output(0)},
 		{"rows at one place", bad(func(j *engine.Job) { j.C.Row = 0 }), 1, engine.NoJob, engine.Output(0)},
 		{"overlap", append(bad(func(*engine.Job) {}), engine.Job{M: 1, N: 3, A: square(0), B: square(0), C: engine.Block{Offset: 9, Col: 3}}), 2, 1, engine.Output(0)},
+		{"one element", []engine.Job{good, {M: 1, N: 1, C: square(3)}}, 1, 0, engine.Output(0)},
 		{"the same twice", []engine.Job{good, good, good}, 1, 0, engine.Output(0)},
 	} {
 		err := engine.ApplyInto(r.e, engine.GroupedDot{Jobs: engine.JobsOf(c.jobs...), Elements: 16}, out, buffer, buffer)
