@@ -46,17 +46,21 @@ func (r *Recording) WriteTo(w io.Writer) (int64, error) {
 // with its offset, by an error that is [ErrFormat]; the calls before it are
 // returned.
 func Read(r io.Reader) (*Recording, error) {
-	all, err := io.ReadAll(r)
-	if err != nil {
-		return nil, err
-	}
 	rec := &Recording{}
 	wrong := func(at int, format string, args ...any) error {
 		return fmt.Errorf("%w: at byte %d: %s", ErrFormat, at, fmt.Sprintf(format, args...))
 	}
-	if !bytes.HasPrefix(all, []byte(magic)) {
+	head := make([]byte, len(magic)) // before the rest, which may have no end
+	if n, err := io.ReadFull(r, head); err != nil && err != io.EOF && err != io.ErrUnexpectedEOF {
+		return nil, err
+	} else if string(head[:n]) != magic {
 		return rec, wrong(0, "it does not begin with %q; a file of Options.Trace is wanted", magic)
 	}
+	rest, err := io.ReadAll(r)
+	if err != nil {
+		return nil, err
+	}
+	all := append(head, rest...)
 	for at := 0; at < len(all); {
 		if bytes.HasPrefix(all[at:], []byte(magic)) {
 			at += len(magic)
@@ -204,8 +208,11 @@ func (d *decoder) text() string {
 	return s
 }
 
+// name is a text that goes to terminals and pictures.
+func (d *decoder) name() string { return plain(d.text()) }
+
 func (d *decoder) call() *Call {
-	c := &Call{Kind: d.text(), Number: d.unsigned(), Root: int(d.number())}
+	c := &Call{Kind: d.name(), Number: d.unsigned(), Root: int(d.number())}
 	c.Began = time.Unix(0, d.signed())
 	c.Elapsed = d.time()
 	c.Error = d.text()
@@ -222,7 +229,7 @@ func (d *decoder) call() *Call {
 }
 
 func (d *decoder) rank() Rank {
-	r := Rank{Rank: int(d.number()), Host: d.text()}
+	r := Rank{Rank: int(d.number()), Host: d.name()}
 	if n := d.count(1); n > 0 {
 		r.CPUs = make([]int, n)
 		for k := range r.CPUs {

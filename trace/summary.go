@@ -96,33 +96,34 @@ func (c *Call) Summary() *Summary {
 // count fills in what can be added up.
 func (s *Summary) count() {
 	c := s.Call
-	var busy, before, between, after, most time.Duration
+	var busy, before, between, after float64 // of all lanes together they may exceed a Duration
+	var most time.Duration
 	for _, r := range c.Ranks {
 		for k, l := range r.Lanes {
 			s.Lanes++
 			var mine, end time.Duration
 			for i, sp := range l.Spans {
 				if i == 0 {
-					before += sp.Start
+					before += float64(sp.Start)
 				} else {
-					between += sp.Start - end
+					between += float64(sp.Start - end)
 				}
-				between += sp.End - sp.Start - sp.Busy
+				between += float64(sp.End - sp.Start - sp.Busy)
 				mine, end = mine+sp.Busy, sp.End
 				s.take(sp, Place{r.Rank, k})
 			}
-			after += max(c.Elapsed-end, 0)
-			busy += mine
+			after += float64(max(c.Elapsed-end, 0))
+			busy += float64(mine)
 			if mine > most {
 				most, s.Busiest = mine, Place{r.Rank, k}
 			}
 		}
 	}
 	if whole := float64(c.Elapsed) * float64(s.Lanes); whole > 0 {
-		s.Busy, s.Before, s.Between, s.After = float64(busy)/whole, float64(before)/whole, float64(between)/whole, float64(after)/whole
+		s.Busy, s.Before, s.Between, s.After = busy/whole, before/whole, between/whole, after/whole
 	}
 	if busy > 0 {
-		s.Imbalance = float64(most) * float64(s.Lanes) / float64(busy)
+		s.Imbalance = float64(most) * float64(s.Lanes) / busy
 	}
 }
 
@@ -192,7 +193,8 @@ func (c *Call) busiestCoordinator() (rank int, load float64) {
 // at the end.
 func (s *Summary) slowLoss() float64 {
 	c := s.Call
-	var busy, wait, latest time.Duration
+	var busy, wait float64
+	var latest time.Duration
 	last := -1
 	for _, r := range c.Ranks {
 		for _, l := range r.Lanes {
@@ -200,19 +202,19 @@ func (s *Summary) slowLoss() float64 {
 			for _, sp := range l.Spans {
 				end = sp.End
 				if r.Rank == s.Slow.Rank {
-					busy += sp.Busy
+					busy += float64(sp.Busy)
 				}
 			}
 			if end > latest {
 				latest, last = end, r.Rank
 			}
-			wait += max(c.Elapsed-end, 0)
+			wait += float64(max(c.Elapsed-end, 0))
 		}
 	}
 	if last == s.Slow.Rank {
 		busy += wait
 	}
-	saved := float64(busy) * (1 - float64(s.Slow.Others)/float64(s.Slow.Item))
+	saved := busy * (1 - float64(s.Slow.Others)/float64(s.Slow.Item))
 	return saved / (float64(c.Elapsed) * float64(s.Lanes))
 }
 

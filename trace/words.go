@@ -5,6 +5,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unicode"
 )
 
 // String is the summary in words, in lines.
@@ -155,8 +156,28 @@ func short(d time.Duration) time.Duration {
 
 func oneLine(s string) string {
 	first, _, more := strings.Cut(s, "\n")
+	first = plain(first)
 	if more {
 		first += " …"
 	}
 	return first
+}
+
+// plain is a text that moves no cursor and fills no screen.
+func plain(s string) string {
+	const most = 500
+	cut := len(s) > most
+	if cut {
+		s = s[:most]
+	}
+	s = strings.Map(func(r rune) rune {
+		if unicode.IsPrint(r) {
+			return r
+		}
+		return '\uFFFD'
+	}, s)
+	if cut {
+		s += " …"
+	}
+	return s
 }

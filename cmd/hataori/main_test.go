@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"image/png"
 	"io/fs"
@@ -143,6 +144,12 @@ func TestReportOfBadFiles(t *testing.T) {
 		t.Fatal(err)
 	}
 	good := write("good", whole.Bytes())
+	if f, err := os.Open("/dev/zero"); err == nil { // it has no end
+		defer f.Close()
+		if status, _, bad := command("report", "/dev/zero"); status != exitFault || !strings.Contains(bad, "not a trace: at byte 0") {
+			t.Errorf("/dev/zero: status %d, %s", status, bad)
+		}
+	}
 	for _, x := range []struct {
 		args   []string
 		status int
@@ -155,8 +162,12 @@ func TestReportOfBadFiles(t *testing.T) {
 		{[]string{"report", write("cut", whole.Bytes()[:whole.Len()-1]), "--words"}, exitFault, "PmapLanes", "the file is cut"},
 		{[]string{"report", write("none", none.Bytes())}, exitFault, "", "holds no call"},
 		{[]string{"report", write("text", []byte("hello"))}, exitFault, "", "not a trace: at byte 0"},
+		{[]string{"report", write("empty", nil)}, exitFault, "", "not a trace: at byte 0"},
+		{[]string{"report", write("name.png", whole.Bytes())}, exitFault, "", "name.png is the trace itself"},
+		{[]string{"report", write("Name mit ü und 結.trace", whole.Bytes())}, 0, "wrote " + filepath.Join(dir, "Name mit ü und 結.svg"), ""},
 		{[]string{"report", filepath.Join(dir, "absent")}, exitUsage, "", "absent"},
-		{[]string{"report", good, "--out", filepath.Join(dir, "no", "such")}, exitFault, "", "no such"},
+		{[]string{"report", dir}, exitUsage, "", "directory"},
+		{[]string{"report", good, "--out", filepath.Join(dir, "no", "such")}, exitFault, "", "no such file or directory; --out names another place"},
 		{[]string{"doctor", "--lanes=-1"}, exitFault, "", "must not be negative"},
 		{[]string{"heal"}, exitUsage, "", "heal"},
 		{[]string{"version"}, 0, "hataori ", ""},
@@ -165,6 +176,29 @@ func TestReportOfBadFiles(t *testing.T) {
 		status, out, bad := command(x.args...)
 		if status != x.status || !strings.Contains(out, x.out) || !strings.Contains(bad, x.bad) || x.bad == "" && bad != "" {
 			t.Errorf("%v: status %d, %q, %q", x.args, status, out, bad)
+		}
+	}
+}
+
+// TestNobodyReads: what cannot be written to standard output is an error.
+func TestNobodyReads(t *testing.T) {
+	full, err := os.OpenFile("/dev/full", os.O_WRONLY, 0)
+	if err != nil {
+		t.Skipf("no device that is full: %v", err)
+	}
+	defer full.Close()
+	name := filepath.Join(t.TempDir(), "x.trace")
+	f, err := os.Create(name)
+	if err == nil {
+		_, err = (&trace.Recording{Calls: []*trace.Call{{Kind: "Pmap"}}}).WriteTo(f)
+	}
+	if err := errors.Join(err, f.Close()); err != nil {
+		t.Fatal(err)
+	}
+	for _, args := range [][]string{{"version"}, {"doctor"}, {"doctor", "--json"}, {"report", name}, {"report", "--words", name}} {
+		var bad bytes.Buffer
+		if status := run(args, full, &bad); status != exitFault || !strings.Contains(bad.String(), "no space left on device") {
+			t.Errorf("%v: status %d, %s", args, status, bad.String())
 		}
 	}
 }

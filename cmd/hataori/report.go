@@ -45,16 +45,22 @@ func (r *reportCmd) Run(out io.Writer) error {
 	if base == "" {
 		base = strings.TrimSuffix(r.Trace, filepath.Ext(r.Trace))
 	}
-	for _, x := range []struct {
+	files := []struct {
 		name  string
 		write func(io.Writer) error
 	}{
 		{base + ".png", func(w io.Writer) error { return picture.Draw(w, picture.PNG, call, sum) }},
 		{base + ".svg", func(w io.Writer) error { return picture.Draw(w, picture.SVG, call, sum) }},
 		{base + ".perfetto.json", call.WritePerfetto},
-	} {
+	}
+	for _, x := range files {
+		if sameFile(f, x.name) {
+			return errors.Join(fmt.Errorf("%s is the trace itself: give another name with --out", x.name), damage)
+		}
+	}
+	for _, x := range files {
 		if err := writeFile(x.name, x.write); err != nil {
-			return errors.Join(err, damage)
+			return errors.Join(fmt.Errorf("%w; --out names another place, --words writes no files", err), damage)
 		}
 		if _, err := fmt.Fprintln(out, "wrote", x.name); err != nil {
 			return err
@@ -92,20 +98,29 @@ func (r *reportCmd) choose(out io.Writer, calls []*trace.Call) (*trace.Call, err
 	return calls[at], nil
 }
 
-// writeFile writes a file whole, or not at all.
-func writeFile(name string, write func(io.Writer) error) (err error) {
-	f, err := os.Create(name)
+// sameFile reports whether a name stands for a file that is open.
+func sameFile(f *os.File, name string) bool {
+	open, err1 := f.Stat()
+	named, err2 := os.Stat(name)
+	return err1 == nil && err2 == nil && os.SameFile(open, named)
+}
+
+// writeFile writes a file whole, or leaves what was there.
+func writeFile(name string, write func(io.Writer) error) error {
+	part := name + ".part"
+	f, err := os.Create(part)
 	if err != nil {
 		return err
 	}
-	defer func() {
-		if closing := f.Close(); err == nil {
-			err = closing
-		}
-		if err != nil {
-			os.Remove(name)
-			err = fmt.Errorf("%s: %w", name, err)
-		}
-	}()
-	return write(f)
+	err = write(f)
+	if closing := f.Close(); err == nil {
+		err = closing
+	}
+	if err == nil {
+		err = os.Rename(part, name)
+	}
+	if err != nil {
+		os.Remove(part)
+	}
+	return err
 }

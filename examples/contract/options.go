@@ -107,6 +107,7 @@ func (o *options) check(rest []string, given map[string]bool) error {
 	fault(given["path"] && !given["file"], "--path needs --file: circuits are planned by the program")
 	fault(given["out"] && o.out == "", "--out is empty")
 	fault(given["trace"] && o.trace == "", "--trace is empty")
+	fault(o.trace != "" && o.trace == o.out, "--out and --trace name the same file")
 	fault(o.every <= 0, "--progress-every %v: must be positive", o.every)
 	fault(o.resume && !o.keeps(), "--resume needs --out with an HDF5 file, whose rows say what is there")
 	fault(o.slices < 1, "--slices %d: must be at least 1", o.slices)

@@ -104,11 +104,12 @@ func seconds(from, to float64) (ticks []plot.Tick) {
 	return ticks
 }
 
-// row is a line of the picture.
+// row is a line of the picture: lanes of a rank, or of several where there are
+// more ranks than rows.
 type row struct {
-	lanes []trace.Lane
-	rank  int // place among the ranks
-	first int // number of its first lane
+	lanes      []trace.Lane
+	rank, last int // places of the first and the last among the ranks
+	first      int // number of its first lane
 }
 
 // grid is the picture's plotter and the ticks of its rows.
@@ -125,8 +126,13 @@ func newGrid(c *trace.Call, s *trace.Summary) *grid {
 	each := (s.Lanes + mostRows - 1) / mostRows
 	for k := range c.Ranks {
 		lanes := c.Ranks[k].Lanes
+		if n := len(g.rows); len(c.Ranks) > mostRows && n > 0 && len(g.rows[n-1].lanes)+len(lanes) <= each {
+			r := &g.rows[n-1]
+			r.lanes, r.last = append(r.lanes, lanes...), k
+			continue
+		}
 		for first := 0; first < len(lanes); first += each {
-			g.rows = append(g.rows, row{lanes[first:min(first+each, len(lanes))], k, first})
+			g.rows = append(g.rows, row{slices.Clip(lanes[first:min(first+each, len(lanes))]), k, k, first})
 		}
 	}
 	g.rowPixels = min(max(rowSpace/max(len(g.rows), 1), leastRow), mostRow)
@@ -201,10 +207,13 @@ func (g *grid) Ticks(float64, float64) []plot.Tick {
 		}
 		r := &g.call.Ranks[g.rows[k].rank]
 		name := fmt.Sprintf("rank %d", r.Rank)
-		if host := hostOf(g.call, r); host != "" {
+		if last := g.rows[k].last; last > g.rows[k].rank {
+			name = fmt.Sprintf("ranks %d-%d", r.Rank, g.call.Ranks[last].Rank)
+		} else if host := hostOf(g.call, r); host != "" {
 			name += " " + host
 		}
-		if g.slow(r.Rank) {
+		slow := g.slow(g.rows[k])
+		if slow {
 			name += " SLOW"
 		}
 		switch {
@@ -218,7 +227,7 @@ func (g *grid) Ticks(float64, float64) []plot.Tick {
 			}
 		default:
 			mid := float64(n) - float64(k+end)/2
-			if (named-mid)*float64(g.rowPixels) >= least || g.slow(r.Rank) {
+			if (named-mid)*float64(g.rowPixels) >= least || slow {
 				ticks = append(ticks, plot.Tick{Value: mid, Label: name})
 				named = mid
 			}
@@ -228,7 +237,10 @@ func (g *grid) Ticks(float64, float64) []plot.Tick {
 	return ticks
 }
 
-func (g *grid) slow(rank int) bool { return g.sum.Slow != nil && g.sum.Slow.Rank == rank }
+func (g *grid) slow(r row) bool {
+	all := g.call.Ranks
+	return g.sum.Slow != nil && all[r.rank].Rank <= g.sum.Slow.Rank && g.sum.Slow.Rank <= all[r.last].Rank
+}
 
 // hostOf is the rank's host, short, if the call ran on several.
 func hostOf(c *trace.Call, r *trace.Rank) string {

@@ -14,7 +14,9 @@ import (
 // Plot draws the rows; it makes a grid a plotter.
 func (g *grid) Plot(c draw.Canvas, p *plot.Plot) {
 	toX, toY := p.Transforms(&c)
-	x := func(t time.Duration) int { return int(onPixel(toX(t.Seconds()))/pixel + 0.5) }
+	x := func(t time.Duration) int { // what a file says is outside of the call is drawn at its end
+		return int(onPixel(toX(min(max(t, 0), g.call.Elapsed).Seconds()))/pixel + 0.5)
+	}
 	n := len(g.rows)
 	var marks []vg.Rectangle
 	for k, r := range g.rows {
@@ -77,7 +79,7 @@ func (l *line) add(g *grid, s trace.Span, from, to int, weight float64, shade in
 	}
 	if to <= from { // thinner than a column: a part of one
 		to = from + 1
-		density *= float64(s.End-s.Start) / float64(g.call.Elapsed) * float64(len(l.cells))
+		density *= min(float64(s.End-s.Start)/float64(max(g.call.Elapsed, 1)), 1) * float64(len(l.cells))
 	}
 	for k := max(from-l.first, 0); k < min(to-l.first, len(l.cells)); k++ {
 		c := &l.cells[k]
