@@ -11,25 +11,33 @@
 // The value of the output at given labels is the sum, over all other labels, of
 // the product of the operands. Labels may be repeated in one operand (the
 // diagonal is meant, or the trace when the output lacks the label), be in any
-// number of operands (then they stay until their last use), or be in one
-// operand and nowhere else (then they are summed first). The arrow is always
-// written out. Axes of one label have one length: nothing is stretched.
+// number of operands (then they stay until their last use), be in one operand and
+// nowhere else (then they are summed first), or be repeated in the output (then
+// they fill a diagonal, and the rest is zero). The arrow is always written out.
+// Axes of one label have one length: nothing is stretched.
 //
 // # Paths and plans
 //
 // A [Path] says in which order operands are contracted, two at a time. Give one
 // that a planner found, let [FindPath] find one, or [Greedy] in less time;
-// [Improve] takes a path and returns a cheaper one. A [Plan] is immutable and
-// shared; it says what it costs before anything is computed ([Plan.Cost]).
+// [Improve] takes a path and returns a cheaper one. [FindPlan] finds path and
+// slices together for a bound on memory. A [Plan] is immutable and shared; it says
+// what it costs before anything is computed ([Plan.Cost], [Plan.Details]), and goes
+// to other ranks and into files as bytes ([Plan.MarshalBinary]).
 //
 // # Slices
 //
 // [Plan.Slice] cuts the plan along labels into independent contractions of the
-// same form, smaller than the whole: items for a scheduler. [Plan.FindCuts]
-// chooses the labels for a memory bound or a number of slices. What the slices
-// have in common an engine computes once. [AddSlice] puts them together; the
-// bits then depend on the plan and the engines' targets alone, not on who
+// same form, smaller than the whole: items for a scheduler. [Plan.SliceTo] and
+// [Plan.FindCuts] choose the labels for a memory bound or a number of slices. What
+// the slices have in common an engine computes once. [AddSlice] puts them together;
+// the bits then depend on the plan and the engines' targets alone, not on who
 // computed which slice when.
+//
+// # Long chains
+//
+// [Prepared.RunScaled] carries a power of two beside the numbers, so that products
+// of any length neither overflow nor vanish.
 //
 // # The caller's duties
 //
@@ -41,7 +49,8 @@
 // # Errors
 //
 // What is wrong with subscripts, shapes, paths, cuts and operands is an [*Error]
-// that names operand, axis or step. Errors of the engine are passed on, with
+// that names operand, axis or step; a limit on memory that cannot be met is a
+// [*LimitError] that names the least that can. Errors of the engine are passed on, with
 // the step they came from. Nothing is broadcast, promoted or copied to another
 // memory domain silently.
 package einsum

@@ -2,6 +2,7 @@ package einsum_test
 
 import (
 	"fmt"
+	"math"
 
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/einsum"
@@ -96,4 +97,93 @@ func ExampleNewPlan() {
 	// Output:
 	// einsum: shapes do not fit the labels: operand 1, axis 0: label j has length 1 here but 3 in operand 0, axis 1; axes of length 1 are not stretched; give that axis a label of its own
 	// einsum: wrong path: step 0: position 2 is out of range; 2 tensors are on the list
+}
+
+// A plan whose slices fit a bound on memory, found in one call, sent to another
+// rank, and printed.
+func ExampleFindPlan() {
+	s, _ := einsum.Parse("ab,bc,cd->ad")
+	shapes := [][]int{{64, 8}, {8, 64}, {64, 64}}
+	plan, err := einsum.FindPlan(s, shapes, einsum.PlanOptions{Limits: einsum.Limits{Largest: 1024}})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	wire, _ := plan.MarshalBinary()
+	there := new(einsum.Plan)
+	if err := there.UnmarshalBinary(wire); err != nil {
+		fmt.Println(err)
+		return
+	}
+	fmt.Println(there.Details())
+
+	_, err = einsum.FindPlan(s, shapes, einsum.PlanOptions{Limits: einsum.Limits{Peak: 1}})
+	fmt.Println(err)
+	// Output:
+	// 3 operands, 4 labels, output [64 64]
+	// 4 slices of 8192 multiply-adds: a (64) in 4
+	// 6.554e+04 multiply-adds (10^4.82), 3.277e+04 of them shared
+	// largest intermediate 1024 elements (2^10.00), peak 512
+	// step 0: bc,cd->bd  3.277e+04 multiply-adds, 512 elements, shared
+	// step 1: ab,bd->ad  8192 multiply-adds, 1024 elements
+	// einsum: no slices are small enough: the peak of a slice cannot be brought down to 1 elements; 16 is the least that cutting reaches: raise the limit to that, or take another path
+}
+
+// The product of 100 matrices whose entries are 10⁶: no float64 holds it, a number
+// and an exponent do.
+func ExamplePrepared_RunScaled() {
+	const n = 100
+	inputs, shapes := make([][]einsum.Label, n), make([][]int, n)
+	operands, specs := make([]*engine.Tensor, n), make([]engine.Spec, n)
+	for k := range n {
+		inputs[k], shapes[k] = []einsum.Label{einsum.Label(k), einsum.Label(k + 1)}, []int{2, 2}
+		operands[k], _ = engine.FromSlice([]float64{1e6, 1e6, 1e6, 1e6}, 2, 2)
+		specs[k] = operands[k].Spec()
+	}
+	s, _ := einsum.NewSubscripts(inputs, []einsum.Label{0, n})
+	plan, err := einsum.FindPlan(s, shapes, einsum.PlanOptions{})
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	e := ref.New()
+	defer e.Close()
+	ready, err := plan.Prepare(e, specs...)
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ready.Close()
+	if err := ready.Load(operands...); err != nil {
+		fmt.Println(err)
+		return
+	}
+	entries := make([]float64, 4)
+	out, _ := engine.FromSlice(entries, 2, 2)
+	exponent, err := ready.RunScaled(out, 0)
+	fmt.Printf("10^%.6f %v\n", math.Log10(entries[0])+float64(exponent)*math.Log10(2), err)
+	fmt.Printf("10^%.6f\n", 600+99*math.Log10(2))
+	// Output:
+	// 10^629.801970 <nil>
+	// 10^629.801970
+}
+
+// A label that the output repeats fills a diagonal.
+func ExampleParse() {
+	s, _ := einsum.Parse("i->ii")
+	plan, _ := einsum.NewPlan(s, [][]int{{2}}, nil)
+	e := ref.New()
+	defer e.Close()
+	v, _ := engine.FromSlice([]float64{3, 4}, 2)
+	out, _ := engine.FromSlice(make([]float64, 4), 2, 2)
+	ready, err := plan.Prepare(e, v.Spec())
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	defer ready.Close()
+	_ = ready.Load(v)
+	_ = ready.Run(out, 0)
+	fmt.Println(engine.Data[float64](out))
+	// Output: [3 0 0 4] <nil>
 }

@@ -23,8 +23,12 @@ type Prepared struct {
 	shared bool // the stages that are the same in every slice have run
 	closed bool
 	loaded []*engine.Tensor // whole operands
-	result *engine.Tensor   // the tensor of the last run
-	start  []int            // of a slice, for each label
+	// What is read of them: they, or copies that RunScaled made.
+	sources []*engine.Tensor
+	scaling *scaling       // nil until RunScaled
+	scaled  bool           // the last run was RunScaled
+	result  *engine.Tensor // the tensor of the last run
+	start   []int          // of a slice, for each label
 
 	// Where the output repeats a label: what is off its diagonal.
 	zero    engine.Kernel
@@ -230,8 +234,8 @@ func (r *Prepared) Load(operands ...*engine.Tensor) error {
 			return fmt.Errorf("einsum: operand %d: %w", k, err)
 		}
 	}
-	r.loaded = append(r.loaded[:0], operands...)
-	r.shared = false
+	r.loaded, r.sources = append(r.loaded[:0], operands...), append(r.sources[:0], operands...)
+	r.shared, r.scaled = false, false
 	return r.point(None)
 }
 
@@ -268,20 +272,20 @@ func (r *Prepared) point(i int) error {
 		if i != None && len(rd.moves) == 0 {
 			continue
 		}
-		t := r.loaded[rd.operand]
+		t := r.sources[rd.operand]
 		offset := t.Offset()
 		for _, m := range rd.moves {
 			offset += r.start[m.label] * m.stride
 		}
-		if err := aim(&r.steps[rd.step].in[rd.arg], rd.spec, offset, t.Buffer()); err != nil {
+		if err := retarget(&r.steps[rd.step].in[rd.arg], rd.spec, offset, t.Buffer()); err != nil {
 			return err
 		}
 	}
 	return nil
 }
 
-// aim makes t show a place of a buffer.
-func aim(t **engine.Tensor, spec engine.Spec, offset int, buf *engine.Buffer) (err error) {
+// retarget makes t show a place of a buffer.
+func retarget(t **engine.Tensor, spec engine.Spec, offset int, buf *engine.Buffer) (err error) {
 	if *t != nil {
 		return (*t).Retarget(offset, buf)
 	}
@@ -295,21 +299,16 @@ func aim(t **engine.Tensor, spec engine.Spec, offset int, buf *engine.Buffer) (e
 // on. The first run after [Prepared.Load] also does the work that all
 // slices share. Errors are an *[Error], or those of the engine.
 func (r *Prepared) Run(out *engine.Tensor, i int) error {
-	switch {
-	case r.closed:
-		return wrong(ErrOperand, "the prepared plan was closed")
-	case r.loaded == nil:
-		return wrong(ErrOperand, "no operands are loaded; call Load first")
-	case i < 0 || i >= r.plan.Slices():
-		return wrong(ErrSlice, "slice %d is out of range; the plan has %d", i, r.plan.Slices())
-	}
-	if err := r.pointOut(out); err != nil {
+	if err := r.ready(i); err != nil {
 		return err
 	}
-	if len(r.plan.cuts) > 0 {
-		if err := r.point(i); err != nil {
+	if r.scaled {
+		if err := r.Load(r.loaded...); err != nil {
 			return err
 		}
+	}
+	if err := r.aim(out, i); err != nil {
+		return err
 	}
 	pass, err := r.engine.Begin()
 	if err != nil {
@@ -335,6 +334,27 @@ func (r *Prepared) Run(out *engine.Tensor, i int) error {
 	return nil
 }
 
+// ready says whether slice i can be run.
+func (r *Prepared) ready(i int) error {
+	switch {
+	case r.closed:
+		return wrong(ErrOperand, "the prepared plan was closed")
+	case r.loaded == nil:
+		return wrong(ErrOperand, "no operands are loaded; call Load first")
+	case i < 0 || i >= r.plan.Slices():
+		return wrong(ErrSlice, "slice %d is out of range; the plan has %d", i, r.plan.Slices())
+	}
+	return nil
+}
+
+// aim makes the steps read slice i and the last one write to out.
+func (r *Prepared) aim(out *engine.Tensor, i int) error {
+	if err := r.pointOut(out); err != nil || len(r.plan.cuts) == 0 {
+		return err
+	}
+	return r.point(i)
+}
+
 // pointOut makes the last step write to out.
 func (r *Prepared) pointOut(out *engine.Tensor) error {
 	last := &r.steps[len(r.steps)-1]
@@ -350,7 +370,7 @@ func (r *Prepared) pointOut(out *engine.Tensor) error {
 	if err := out.Live(); err != nil {
 		return err
 	}
-	if err := aim(&last.out[0], last.kernel.Out(0), out.Offset(), out.Buffer()); err != nil {
+	if err := retarget(&last.out[0], last.kernel.Out(0), out.Offset(), out.Buffer()); err != nil {
 		return err
 	}
 	r.result = out
@@ -364,5 +384,5 @@ func (r *Prepared) Close() error {
 		return nil
 	}
 	r.closed = true
-	return r.engine.Release(r.arena)
+	return errors.Join(r.endScaling(), r.engine.Release(r.arena))
 }
