@@ -91,7 +91,7 @@ func sample(call func() error, calls int) (time.Duration, error) {
 }
 
 // worst alternates widths 1 and 2 over the measures and prints the greatest
-// ratio of their medians, behind its name.
+// ratio of their times, behind its name.
 func worst() error {
 	one, err := open(1)
 	if err != nil {
@@ -113,20 +113,22 @@ func worst() error {
 		if err != nil {
 			return err
 		}
-		var ratios []float64
-		for range 9 {
-			x, err := sample(a, 1)
-			if err != nil {
-				return err
+		var times [2][]float64
+		for range 15 {
+			for w, call := range []func() error{a, b} {
+				d, err := sample(call, 1)
+				if err != nil {
+					return err
+				}
+				times[w] = append(times[w], float64(d))
 			}
-			y, err := sample(b, 1)
-			if err != nil {
-				return err
-			}
-			ratios = append(ratios, float64(y)/float64(x))
 		}
-		slices.Sort(ratios)
-		if r := ratios[len(ratios)/2]; r > most {
+		for w := range times {
+			slices.Sort(times[w])
+		}
+		// The lower quartiles: what neighbours take from a few samples says
+		// nothing about a width, and the greatest of many ratios would be theirs.
+		if r := times[1][3] / times[0][3]; r > most {
 			name, most = n, r
 		}
 	}

@@ -6,13 +6,16 @@ const (
 	flopsPerNs = 16.0
 	bytesPerNs = 8.0
 	worthNs    = 40_000 // waking threads and gathering them costs some 5 to 20 µs
+	partNs     = 50_000 // of a part, where there are many: the last ones should end together
 )
 
 // pays says whether more than one worker pays for work of so many arithmetic
 // operations and bytes of memory read and written.
 func pays(flops, bytes float64) bool {
-	return max(flops/flopsPerNs, bytes/bytesPerNs) >= worthNs
+	return work(flops, bytes) >= worthNs
 }
+
+func work(flops, bytes float64) float64 { return max(flops/flopsPerNs, bytes/bytesPerNs) }
 
 // pieces is how many parts a step of n items is cut into on width workers.
 func pieces(n, width int, flops, bytes float64) int {
@@ -22,5 +25,6 @@ func pieces(n, width int, flops, bytes float64) int {
 	if width == 1 || !pays(flops, bytes) {
 		return 1
 	}
-	return min(n, 4*width)
+	parts := int(min(work(flops, bytes)/partNs, float64(16*width)))
+	return min(n, max(parts, 4*width))
 }
