@@ -110,6 +110,7 @@ func testEveryCount(r *rig) {
 
 // testEveryOverlap: an output that shares one element with an input, or is an
 // input where that is not allowed, is an *AliasError, and nothing is written.
+// Where it is allowed, the result is that of another output.
 func testEveryOverlap(r *rig) {
 	for _, s := range Vocabulary() {
 		for _, d := range []engine.DType{engine.Float64, engine.Bool, engine.Complex64} {
@@ -154,6 +155,15 @@ func (r *rig) overlapping(op engine.Op, in, out []engine.Spec, o, i int) {
 		wantAs[*engine.AliasError](r, op.Name()+" in place", r.e.Run(k, outs, ins))
 	}
 	r.same(op.Name()+" refused", r.read(base), before)
+	if in[i] == out[o] && op.MayAlias(o, i) {
+		r.write(ins[i], nonzero(small(in[i].DType, 8)))
+		outs[o] = r.must(r.e.Alloc(out[o]))
+		r.ok(r.e.Run(k, outs, ins))
+		want := r.read(outs[o])
+		outs[o] = ins[i]
+		r.ok(r.e.Run(k, outs, ins))
+		r.same(op.Name()+" in place", r.read(ins[i]), want)
+	}
 }
 
 // manyAxes is a shape of 26 axes, nine of which have two positions, and those.
