@@ -41,6 +41,7 @@ type Options struct {
 const (
 	defaultEvery = 30 * time.Second
 	frame        = 250 * time.Millisecond // between two pictures of the bar
+	narrowest    = 20                     // columns of a terminal that has room for it
 )
 
 // Display shows the progress of one call after the other. Its methods are for
@@ -59,14 +60,17 @@ type Display struct {
 }
 
 // New returns a display on out; on a terminal, an *os.File that is one, it draws
-// a bar. The environment TERM=dumb asks for lines.
+// a bar. It writes lines where the environment says TERM=dumb or has no TERM, and
+// where the terminal is narrow or does not know how wide it is.
 func New(out io.Writer, opts Options) *Display {
 	if opts.Every <= 0 {
 		opts.Every = defaultEvery
 	}
 	d := &Display{out: out, opts: opts}
 	if f, is := out.(*os.File); is {
-		d.terminal = term.IsTerminal(int(f.Fd())) && os.Getenv("TERM") != "dumb"
+		kind := os.Getenv("TERM")
+		width, _, err := term.GetSize(int(f.Fd()))
+		d.terminal = err == nil && width >= narrowest && kind != "" && kind != "dumb"
 	}
 	return d
 }

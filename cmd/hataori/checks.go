@@ -80,7 +80,7 @@ func processors(c *chart, threads int) finding {
 	f := finding{Check: "processors", Level: ok}
 	want := c.Lanes * threads
 	have, whole := len(c.CPUs), onlineCPUs()
-	f.Text = fmt.Sprintf("%s of %s for %d processors of the host's %d", count(c.Lanes, "lane"), count(threads, "thread"), have, whole)
+	f.Text = fmt.Sprintf("%s of %s for %s of the host's %d", count(c.Lanes, "lane"), count(threads, "thread"), count(have, "processor"), whole)
 	if quota := cpuQuota(); quota > 0 && quota < float64(have) {
 		f.Level = note
 		f.Text += fmt.Sprintf("; the container may use %.1f of them", quota)

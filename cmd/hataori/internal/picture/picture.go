@@ -271,7 +271,7 @@ func (g *grid) head(c draw.Canvas) {
 	y -= 22 * pixel
 	words := "limited by " + g.sum.Verdict() + "."
 	if x := g.sum.Slow; x != nil && g.sum.Limit != trace.LimitSlowRank {
-		words = fmt.Sprintf("rank %d is slow. ", x.Rank) + words
+		words = fmt.Sprintf("rank %d is slow; ", x.Rank) + words
 	}
 	for k, text := range wrap(words, 205) {
 		if k == 2 {
