@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Prints every measure beside its rival, in alternation in the same run:
 #
-#   scripts/bench.sh [NAME…]     NAME: farm, engine, contraction, store; default all. NAME/ROW is one row, ROW may be a pattern
+#   scripts/bench.sh [NAME…]     NAME: farm, engine, contraction, store; default all. NAME/ROW is one row, ROW may be a pattern: 'contraction/chain-*'
 #
 # One line a measure: BENCH name ours=… rival=… ratio=… [quartiles] pairs=… bar=… holds|short
 # A bar that is missed is a figure, not a fault; the status is 1 when a measure could not be taken.
@@ -13,6 +13,23 @@ status=0
 pairs() { [[ $1 == $row ]] || return 0; "$build/pairs" -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
 # served, with the same arguments: commands that stay and print a figure for each line.
 served() { [[ $1 == $row ]] || return 0; "$build/pairs" -serve -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
+
+# race PAIRS FILE [FLAGS]: the rows in rows, "name|ours|rival|bar|note", over one alternation of the commands in commands,
+# "key=command"; FLAGS are those of pairs. Lines go to FILE too.
+race() {
+  local args=() c r
+  ((${#rows[@]})) || return 0
+  for r in "${rows[@]}"; do [[ ${r%%|*} != $row ]] || args+=(-compare "$r"); done
+  ((${#args[@]})) || return 0
+  for c in "${commands[@]}"; do args+=(-command "$c"); done
+  "$build/pairs" -pairs "$1" "${@:3}" "${args[@]}" | tee -a "$2"
+  ((PIPESTATUS[0] == 0)) || status=1
+}
+# mean NAME BAR FILE NOTE: the geometric mean of the rows NAME/… in FILE.
+mean() {
+  [[ $1 == $row || $1/x == $row ]] && grep -q "^BENCH $1/" "$3" || return 0
+  grep "^BENCH $1/" "$3" | "$build/pairs" -mean -name "$1" -bar "$2" -note "$4" || status=1
+}
 
 prepare() {
   need_packages gcc libc6-dev "$@" || exit 1
@@ -48,19 +65,32 @@ bench_farm() {
 }
 
 bench_engine() {
-  prepare libopenblas0-pthread
-  CGO_ENABLED=0 go build -o "$build/engine" ./bench/engine && cc -O2 -o "$build/gemm" bench/rivals/gemm.c -ldl || { status=1; return; }
-  local lib kernel t n
-  read -r lib kernel < <("$build/engine" blas) || { status=1; return; }
+  bench_products
+  bench_vocabulary
+}
+
+# contractions builds what measures products and contractions, here and in C, and finds the BLAS: $ours, $lib, $kernel.
+contractions() {
+  prepare libopenblas0-pthread python3-numpy
+  CGO_ENABLED=0 go build -o "$build/contraction-go" ./bench/contraction && cc -O2 -o "$build/gemm" bench/rivals/gemm.c -ldl &&
+    cc -O2 -o "$build/contraction-c" bench/rivals/contraction.c -ldl || return
+  ours=$build/contraction-go
+  read -r lib kernel own < <("$ours" blas) || return
+  echo "# BLAS: $lib, kernels $kernel on both sides; the engine's own: $own"
+}
+
+# Single products with BLAS, beside the same BLAS called from C.
+bench_products() {
+  local ours lib kernel own t n
+  contractions || { status=1; return; }
   for t in d s z c; do
     for n in 4 16 64 128; do
-      served "product-$t$n" '<=1' 61 "$build/engine gemm -dtype $t -n $n" "$build/gemm $lib $t $n $kernel 350" "ns; rival: $kernel from C, plus 350 ns"
+      served "product-$t$n" '<=1' 31 "$ours product -dtype $t -n $n" "$build/gemm $lib $t $n $kernel 350" "ns; rival: $kernel from C, plus 350 ns"
     done
     for n in 256 512 1024; do
-      served "product-$t$n" '<=1.02' $((n > 512 ? 31 : 61)) "$build/engine gemm -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C"
+      served "product-$t$n" '<=1.02' $((n > 512 ? 15 : 31)) "$ours product -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C"
     done
   done
-  bench_vocabulary
 }
 
 # Elementwise operations, reductions and structure, beside numpy, C and one worker.
@@ -103,15 +133,12 @@ bench_store() {
 }
 
 bench_contraction() {
-  prepare libopenblas0-pthread python3-numpy
-  CGO_ENABLED=0 go build -o "$build/engine" ./bench/engine && CGO_ENABLED=0 go build -o "$build/contraction-go" ./bench/contraction &&
-    cc -O2 -o "$build/contraction-c" bench/rivals/contraction.c -ldl && cc -O2 -o "$build/gemm" bench/rivals/gemm.c -ldl || { status=1; return; }
-  local lib kernel t n bar rival problems=../shared/einsum name ours=$build/contraction-go
-  read -r lib kernel < <("$build/engine" blas) || { status=1; return; }
+  local ours lib kernel own t n commands rows
+  [ -n "${all:-}" ] || bench_products # which engine has shown
+  contractions || { status=1; return; }
   for t in d s z c; do
     for n in 32 64 128 256 512 1024 2048; do
-      served "native-$t$n" '<=1.25' $((n > 512 ? 7 : 31)) "$build/engine gemm -provider native -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" \
-        "ns; rival: $kernel from C"
+      served "native-$t$n" '<=1.25' 15 "$ours product -provider native -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C"
     done
     for n in 2 4 8 16; do
       served "batched-$t$n" '<=0.7' 31 "$ours batched -provider native -dtype $t -n $n" "$build/contraction-c $lib batched $t $n $kernel" \
@@ -121,31 +148,53 @@ bench_contraction() {
   for n in 4:1.0 8:0.8 16:0.95; do
     served "chain-${n%:*}" "<=${n#*:}" 31 "$ours chain -dtype z -bond ${n%:*}" "$build/contraction-c $lib chain ${n%:*} $kernel" "ns; rival: a C loop, $kernel"
   done
-  [ -d "$problems" ] || { echo "no einsum problems at $problems: rows of files and of the planner are left out" >&2; return; }
-  local rivals=numpy
-  if /usr/bin/python3 -c 'import torch' 2>/dev/null; then rivals='numpy torch'; else echo 'no torch (apt install python3-torch): its rows are left out' >&2; fi
-  local python="env OPENBLAS_CORETYPE=$kernel OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1 /usr/bin/python3 bench/rivals/einsum.py"
-  for file in "$problems"/*_*.json; do
-    name=$(basename "$file" .json)
-    bar='<=0.85'
-    [[ $name == bin_* ]] && bar='<=1.05'
-    for t in d z; do
-      for path in opt_size opt_flops; do
-        [[ $name == bin_* && $path == opt_flops ]] && continue # the same
-        for rival in $rivals; do
-          served "einsum-$name-$path-$t-$rival" "$bar" 5 "$ours file -file $file -path $path -dtype $t" "$python $file $path $t $rival" \
-            "ns; rival: $rival, a matmul a step, $kernel; of networks the geometric mean counts"
-        done
-        [[ $rival == numpy || $path == opt_size ]] && served "einsum-$name-$path-$t-width2" '<=1.05' 5 "$ours file -file $file -path $path -dtype $t -width 2" \
-          "$ours file -file $file -path $path -dtype $t" 'ns, two workers; rival: one'
-      done
-    done
-    pairs "planner-$name" '<=1.1' 1 "$ours plan -file $file" '' 'operations over those of the better stored path'
-    pairs "planning-$name" '<=1' 3 "$ours planning -file $file" '' 'seconds'
-  done
+  commands=("polls=$ours beside -n 512" "nobody=$ours beside -n 512 -alone")
+  rows=("beside-coordinator|polls||<=1.2|p99 / median of products of 512 on two workers beside a coordinator that polls"
+    "beside-nobody|polls|nobody|<=1.2|the same over that without a coordinator, which is what the machine does by itself")
+  race 15 /dev/null
+  bench_einsum
 }
 
-[ $# -gt 0 ] || set -- farm engine contraction store
+# Problems of the einsum benchmark, beside numpy and torch, the planner beside the stored paths.
+bench_einsum() {
+  local problems=../shared/einsum file name short t path better bar kind rivals=numpy
+  [ -d "$problems" ] || { echo "no einsum problems at $problems: rows of files and of the planner are left out" >&2; return; }
+  if /usr/bin/python3 -c 'import torch' 2>/dev/null; then rivals='numpy torch'; else echo 'no torch (apt install python3-torch): its rows are left out' >&2; fi
+  local python="env OPENBLAS_CORETYPE=$kernel OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1 /usr/bin/python3 bench/rivals/einsum.py"
+  : >"$build/einsum-rows"
+  for file in "$problems"/*_*.json; do
+    name=$(basename "$file" .json)
+    kind=networks bar='<=0.85' paths='stored own'
+    if [[ $name == bin_* ]]; then kind=product bar='<=1.05' paths=stored; fi
+    better=$("$ours" stored -file "$file") || { status=1; continue; }
+    for t in d z; do
+      local o="$ours file -file $file -dtype $t" commands=() rows=()
+      for rival in $rivals; do commands+=("$rival=$python $file $better $t $rival"); done
+      for path in $paths; do
+        local p=$path; [ "$path" = own ] || p=$better
+        commands+=("$path=$o -path $p" "$path-2=$o -path $p -width 2")
+        for rival in $rivals; do
+          rows+=("einsum-$kind-$path-$t-$rival/$name|$path|$rival|$bar|ns; rival: $rival by $better, a matmul a step, $kernel")
+        done
+        [[ einsum-$kind-$path-$t-width2/$name != $row ]] ||
+          rows+=("einsum-$kind-$path-$t-width2/$name|$path-2|$path|<=$("$ours" bar -file "$file" -dtype $t -path $p)|ns, two workers; rival: one")
+      done
+      race 15 "$build/einsum-rows" -serve -budget 12s # long contractions take fewer pairs
+    done
+    [ $kind = networks ] || continue
+    pairs "planner/$name" '<=1.1' 1 "$ours plan -file $file" '' 'operations over those of the better stored path'
+  done
+  for t in d z; do
+    for path in stored own; do
+      for rival in $rivals; do mean "einsum-networks-$path-$t-$rival" '<=0.85' "$build/einsum-rows" 'geometric mean over the networks'; done
+    done
+  done
+  name=$problems/tensornetwork_permutation_light_415.json
+  pairs planning-415 '<=1' 15 "$ours planning -file $name" '' 'seconds for 415 tensors'
+  pairs allocations '<=0.001' 3 "$ours allocs -file $name" '' 'of a warm contraction of 415 tensors'
+}
+
+[ $# -gt 0 ] || { set -- farm engine contraction store; all=yes; }
 for name in "$@"; do
   declare -F "bench_${name%%/*}" >/dev/null || { echo "no measure is called $name: farm, engine, contraction, store" >&2; exit 2; }
 done

@@ -1,32 +1,38 @@
-// Command contraction measures contractions on the CPU engine, for
+// Command contraction measures products and contractions on the CPU engine, for
 // scripts/bench.sh. For each line of its input it takes one sample and prints
 // the time of one contraction in nanoseconds:
 //
-//	contraction file -file F [-path opt_size|opt_flops|own]  a problem file of the einsum benchmark
+//	contraction product -n N                                 one product of N×N
 //	contraction batched -n N                                 1024 products of N×N
 //	contraction chain -bond D                                the overlap of two matrix product states of 32 sites
+//	contraction file -file F [-path opt_size|opt_flops|own]  a problem file of the einsum benchmark
 //	                  [-provider blas|native] [-dtype s|d|c|z] [-width W]
 //
-// Two more print one figure and end:
+// Others print one figure and end:
 //
-//	contraction plan -file F     operations of the planner's path over those of the better stored one
-//	contraction planning -file F seconds that the planner takes
+//	contraction blas               the path of the BLAS in use, its kernels and the engine's own
+//	contraction stored -file F     which of the stored paths takes fewer operations
+//	contraction bar -file F …      what two workers may take of the time of one
+//	contraction allocs -file F …   allocations of a warm run
+//	contraction plan -file F       operations of the planner's path over those of the better stored one
+//	contraction planning -file F   seconds that the planner takes
+//	contraction beside -n N        p99 over median of products on two workers beside a coordinator that polls [-alone: without]
 package main
 
 import (
 	"bufio"
-	"encoding/json"
 	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"os"
+	"runtime"
 	"time"
 
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/blas"
 	"github.com/hataori/hataori-go/engine/cpu"
-	"github.com/hataori/hataori-go/engine/einsum"
+	"github.com/hataori/hataori-go/engine/native"
 )
 
 func main() {
@@ -39,11 +45,12 @@ func main() {
 type options struct {
 	file, path, provider, dtype string
 	n, bond, width              int
+	alone                       bool
 }
 
 func run(args []string) error {
 	if len(args) == 0 {
-		return errors.New("usage: contraction file|batched|chain|plan|planning [flags]")
+		return errors.New("usage: contraction NAME [flags]")
 	}
 	var o options
 	f := flag.NewFlagSet("contraction", flag.ExitOnError)
@@ -51,34 +58,62 @@ func run(args []string) error {
 	f.StringVar(&o.path, "path", "opt_size", "opt_size, opt_flops or own")
 	f.StringVar(&o.provider, "provider", "blas", "blas or native")
 	f.StringVar(&o.dtype, "dtype", "d", "s, d, c or z")
-	f.IntVar(&o.n, "n", 4, "order of the matrices of a batch")
+	f.IntVar(&o.n, "n", 4, "order of the matrices")
 	f.IntVar(&o.bond, "bond", 8, "bond dimension of a chain")
 	f.IntVar(&o.width, "width", 1, "workers of the engine")
+	f.BoolVar(&o.alone, "alone", false, "beside: without the coordinator")
 	_ = f.Parse(args[1:]) // ExitOnError
 	switch args[0] {
+	case "blas":
+		return libraries()
+	case "stored":
+		return o.stored()
+	case "bar":
+		return o.bar()
 	case "plan", "planning":
 		return o.plan(args[0] == "planning")
+	case "beside":
+		o.width = 2
 	}
 	e, err := o.engine()
 	if err != nil {
 		return err
 	}
 	defer e.Close()
-	var once func() error
-	switch args[0] {
-	case "file":
-		once, err = o.problem(e)
-	case "batched":
-		once, err = o.batched(e)
-	case "chain":
-		once, err = o.chain(e)
-	default:
-		err = fmt.Errorf("no measure is called %s", args[0])
-	}
+	once, err := o.measure(e, args[0])
 	if err != nil {
 		return err
 	}
+	switch args[0] {
+	case "allocs":
+		return allocations(once)
+	case "beside":
+		return beside(once, o.alone)
+	}
 	return serve(once)
+}
+
+// measure returns what a measure does again and again.
+func (o *options) measure(e engine.Execution, name string) (func() error, error) {
+	switch name {
+	case "product", "beside":
+		return o.product(e)
+	case "batched":
+		return o.batched(e)
+	case "chain":
+		return o.chain(e)
+	case "file", "allocs":
+		return o.problem(e)
+	}
+	return nil, fmt.Errorf("no measure is called %s", name)
+}
+
+func libraries() error {
+	p, err := blas.Open(blas.Options{})
+	if err == nil {
+		fmt.Println(p.Info().Path, p.Info().Kernel, native.Best(native.Auto))
+	}
+	return err
 }
 
 func (o *options) engine() (*cpu.Engine, error) {
@@ -97,6 +132,9 @@ func (o *options) engine() (*cpu.Engine, error) {
 	return cpu.New(pool, opts)
 }
 
+// long is a call that needs none before it to warm caches and processors.
+const long = 200 * time.Millisecond
+
 // serve prints the time of one call for each line that it reads.
 func serve(once func() error) error {
 	sample := func(calls int) (time.Duration, error) {
@@ -108,19 +146,20 @@ func serve(once func() error) error {
 		}
 		return time.Since(start), nil
 	}
-	calls := 1
+	calls, warm := 1, true
 	for {
 		d, err := sample(calls)
 		if err != nil {
 			return err
 		}
 		if d > 8*time.Millisecond {
+			warm = d < long
 			break
 		}
 		calls *= 2
 	}
 	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		if calls > 1 {
+		if warm {
 			if err := once(); err != nil {
 				return err
 			}
@@ -134,100 +173,25 @@ func serve(once func() error) error {
 	return nil
 }
 
-// file is a problem of the einsum benchmark.
-type file struct {
-	Name, Format string
-	Shapes       [][]int
-	Paths        map[string]struct{ Path einsum.Path }
-}
-
-func read(name string) (f file, s einsum.Subscripts, err error) {
-	data, err := os.ReadFile(name)
-	if err == nil {
-		err = json.Unmarshal(data, &f)
-	}
-	if err == nil {
-		s, err = einsum.Parse(f.Format)
-	}
-	return f, s, err
-}
-
-func (o *options) problem(e engine.Execution) (func() error, error) {
-	f, s, err := read(o.file)
-	if err != nil {
-		return nil, err
-	}
-	path := f.Paths[o.path].Path
-	if o.path == "own" {
-		if path, err = einsum.FindPath(s, f.Shapes, einsum.PathOptions{}); err != nil {
-			return nil, err
+// allocations prints the allocations of a warm run; at least 10⁻⁹, since figures
+// are positive.
+func allocations(once func() error) error {
+	const runs = 100
+	var before, after runtime.MemStats
+	for range 2 {
+		if err := once(); err != nil {
+			return err
 		}
 	}
-	return o.prepare(e, s, f.Shapes, path, 1)
-}
-
-// prepare returns a function that runs a contraction of numbers around scale
-// over the square root of each operand's elements.
-func (o *options) prepare(e engine.Execution, s einsum.Subscripts, shapes [][]int, path einsum.Path, scale float64) (func() error, error) {
-	p, err := einsum.NewPlan(s, shapes, path)
-	if err != nil {
-		return nil, err
-	}
-	tensors, specs := make([]*engine.Tensor, len(shapes)), make([]engine.Spec, len(shapes))
-	for k, shape := range shapes {
-		if tensors[k], err = o.random(e, uint64(k), scale, shape...); err != nil {
-			return nil, err
-		}
-		specs[k] = tensors[k].Spec()
-	}
-	out, err := o.random(e, 0, 1, p.OutputShape()...)
-	if err != nil {
-		return nil, err
-	}
-	ready, err := p.Prepare(e, specs...)
-	if err != nil {
-		return nil, err
-	}
-	if err := ready.Load(tensors...); err != nil {
-		return nil, err
-	}
-	return func() error { return ready.Run(out, 0) }, nil
-}
-
-func (o *options) batched(e engine.Execution) (func() error, error) {
-	var t [3]*engine.Tensor
-	for i := range t {
-		var err error
-		if t[i], err = o.random(e, uint64(i), 1, 1024, o.n, o.n); err != nil {
-			return nil, err
+	runtime.ReadMemStats(&before)
+	for range runs {
+		if err := once(); err != nil {
+			return err
 		}
 	}
-	return func() error { return engine.MatMulInto(e, t[2], t[0], t[1]) }, nil
-}
-
-const sites = 32
-
-// chain is the overlap of two matrix product states of 32 sites, with an open
-// bond at either end, site by site: the environment times a tensor of the one,
-// then of the other.
-func (o *options) chain(e engine.Execution) (func() error, error) {
-	a := func(i int) einsum.Label { return einsum.Label(3 * i) }
-	b := func(i int) einsum.Label { return einsum.Label(3*i + 1) }
-	spin := func(i int) einsum.Label { return einsum.Label(3*i + 2) }
-	labels, shapes := [][]einsum.Label{{a(0), b(0)}}, [][]int{{o.bond, o.bond}}
-	for i := range sites {
-		labels = append(labels, []einsum.Label{b(i), spin(i), b(i + 1)}, []einsum.Label{a(i), spin(i), a(i + 1)})
-		shapes = append(shapes, []int{o.bond, 2, o.bond}, []int{o.bond, 2, o.bond})
-	}
-	s, err := einsum.NewSubscripts(labels, []einsum.Label{a(sites), b(sites)})
-	if err != nil {
-		return nil, err
-	}
-	path := einsum.Path{{0, 1}}
-	for left := 2 * sites; left > 1; left-- {
-		path = append(path, [2]int{0, left - 1}) // the next tensor and the environment
-	}
-	return o.prepare(e, s, shapes, path, 1.4)
+	runtime.ReadMemStats(&after)
+	fmt.Println(max(1e-9, float64(after.Mallocs-before.Mallocs)/runs))
+	return nil
 }
 
 var dtypes = map[string]engine.DType{"s": engine.Float32, "d": engine.Float64, "c": engine.Complex64, "z": engine.Complex128}
@@ -262,34 +226,4 @@ func fill[T engine.Element](t *engine.Tensor, seed uint64, of func(float64) T) {
 		seed = seed*6364136223846793005 + 1442695040888963407
 		data[i] = of(0.5 + float64(seed>>11)/(1<<53))
 	}
-}
-
-func (o *options) plan(timed bool) error {
-	f, s, err := read(o.file)
-	if err != nil {
-		return err
-	}
-	start := time.Now()
-	own, err := einsum.FindPath(s, f.Shapes, einsum.PathOptions{})
-	if err != nil {
-		return err
-	}
-	if timed {
-		fmt.Printf("%.4f\n", time.Since(start).Seconds())
-		return nil
-	}
-	operations := func(path einsum.Path) float64 {
-		p, e := einsum.NewPlan(s, f.Shapes, path)
-		if e != nil {
-			err = errors.Join(err, e)
-			return 0
-		}
-		return p.Cost().Operations
-	}
-	better := min(operations(f.Paths["opt_size"].Path), operations(f.Paths["opt_flops"].Path))
-	ratio := operations(own) / better
-	if err == nil {
-		fmt.Printf("%.4f\n", ratio)
-	}
-	return err
 }

@@ -1,8 +1,12 @@
-// Command pairs measures one figure of the project beside a rival's: it runs
-// two commands in alternation, each printing one number as its last line,
-// and prints one line
+// Command pairs measures figures of the project beside rivals': it runs
+// commands in alternation, each printing one number as its last line, and prints
+// a line for each row that it is to compare
 //
 //	BENCH name ours=… rival=… ratio=… [lo…hi] pairs=… bar=… holds|short
+//
+//	pairs -name N -bar B -ours C [-rival C]                                one row of two commands
+//	pairs -command key=C … -compare 'name|key|key|bar|note' …              many rows of some commands, in one alternation
+//	pairs -name N -bar B -mean <lines                                      the geometric mean of printed rows
 //
 // With -serve the commands stay, each printing a number for every line that it
 // reads, so that pairs of milliseconds can alternate, which a machine whose
@@ -10,9 +14,9 @@
 // memory a process happens to get makes it some percent faster or slower.
 //
 // The ratio is the median over the pairs of ours divided by the rival's; lo
-// and hi are its quartiles. Without a rival the figure itself is held
-// against the bar. It exits with status 1 when a command fails, not when a
-// bar is missed: a figure is a result, not a fault.
+// and hi are its quartiles (of a mean: the least and the greatest). Without a
+// rival the figure itself is held against the bar. It exits with status 1 when
+// a command fails, not when a bar is missed: a figure is a result, not a fault.
 package main
 
 import (
@@ -22,6 +26,7 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"math"
 	"os"
 	"os/exec"
 	"slices"
@@ -33,10 +38,17 @@ import (
 
 type options struct {
 	name, ours, rival, bar, note string
+	commands, rows               list
 	pairs                        int
-	timeout                      time.Duration
-	serve                        bool
+	timeout, budget              time.Duration
+	serve, mean                  bool
 }
+
+// list is a flag that may be given many times.
+type list []string
+
+func (l *list) String() string     { return strings.Join(*l, " ") }
+func (l *list) Set(s string) error { *l = append(*l, s); return nil }
 
 func main() {
 	var o options
@@ -45,26 +57,87 @@ func main() {
 	flag.StringVar(&o.rival, "rival", "", "shell command that prints the rival's; without it ours is held against the bar")
 	flag.StringVar(&o.bar, "bar", "", "what the ratio must reach: '>=0.95' or '<=60'")
 	flag.StringVar(&o.note, "note", "", "words to print behind the figures, such as the unit")
+	flag.Var(&o.commands, "command", "key=shell command; may be given many times")
+	flag.Var(&o.rows, "compare", "'name|key of ours|key of the rival or nothing|bar|note'; may be given many times")
 	flag.IntVar(&o.pairs, "pairs", 5, "number of alternating pairs")
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of one command")
+	flag.DurationVar(&o.budget, "budget", 0, "begin no pair after this time, but make three; 0: no limit")
 	flag.BoolVar(&o.serve, "serve", false, "the commands stay and print a number for each line they read")
+	flag.BoolVar(&o.mean, "mean", false, "read printed rows and print the geometric mean of their ratios")
 	flag.Parse()
-	line, err := measure(o)
+	lines, err := "", error(nil)
+	if o.mean {
+		lines, err = mean(o, os.Stdin)
+	} else {
+		lines, err = measure(o)
+	}
 	if err != nil {
 		fmt.Fprintf(os.Stderr, "pairs: %s: %v\n", o.name, err)
 		os.Exit(1)
 	}
-	fmt.Println(line)
+	fmt.Println(lines)
 }
 
 // pairsPerStart is how many pairs a served command lives for.
 const pairsPerStart = 6
 
-func measure(o options) (string, error) {
-	if o.name == "" || o.ours == "" || o.pairs < 1 {
-		return "", errors.New("-name and -ours are needed, and at least one pair")
+// row compares the figures of two commands, by their keys.
+type row struct {
+	name, ours, rival, bar, note string
+	holds                        func(float64) bool
+}
+
+// table is the commands to run and the rows to print.
+func (o *options) table() (commands map[string]string, rows []row, err error) {
+	commands = make(map[string]string)
+	for _, c := range o.commands {
+		key, command, ok := strings.Cut(c, "=")
+		if !ok || key == "" || command == "" {
+			return nil, nil, fmt.Errorf("command %q: write it like key=command", c)
+		}
+		commands[key] = command
 	}
-	holds, err := parseBar(o.bar)
+	for _, line := range o.rows {
+		f := strings.SplitN(line, "|", 5)
+		if len(f) != 5 {
+			return nil, nil, fmt.Errorf("row %q: write it like name|ours|rival|bar|note", line)
+		}
+		rows = append(rows, row{name: f[0], ours: f[1], rival: f[2], bar: f[3], note: f[4]})
+	}
+	if o.ours != "" {
+		r := row{name: o.name, ours: "ours", bar: o.bar, note: o.note}
+		commands["ours"] = o.ours
+		if o.rival != "" {
+			r.rival, commands["rival"] = "rival", o.rival
+		}
+		rows = append(rows, r)
+	}
+	used := make(map[string]string)
+	for i := range rows {
+		r := &rows[i]
+		if r.holds, err = parseBar(r.bar); err != nil {
+			return nil, nil, err
+		}
+		for _, key := range []string{r.ours, r.rival} {
+			if key == "" && key == r.rival {
+				continue
+			}
+			if used[key] = commands[key]; used[key] == "" {
+				return nil, nil, fmt.Errorf("row %s: no command is called %q", r.name, key)
+			}
+		}
+		if r.name == "" {
+			return nil, nil, errors.New("a row without a name")
+		}
+	}
+	if len(rows) == 0 || o.pairs < 1 {
+		return nil, nil, errors.New("-name and -ours, or -command and -compare, are needed, and at least one pair")
+	}
+	return used, rows, nil
+}
+
+func measure(o options) (string, error) {
+	commands, rows, err := o.table()
 	if err != nil {
 		return "", err
 	}
@@ -89,40 +162,91 @@ func measure(o options) (string, error) {
 			return s.ask(timeout)
 		}
 	}
-	var ours, rivals, ratios []float64
+	keys := make([]string, 0, len(commands))
+	for key := range commands {
+		keys = append(keys, key)
+	}
+	slices.Sort(keys)
+	figures := make(map[string][]float64)
+	begin := time.Now()
 	for i := range o.pairs {
+		if o.budget > 0 && i >= 3 && time.Since(begin) > o.budget {
+			break
+		}
 		if i%pairsPerStart == 0 {
 			stop()
 		}
-		commands := []string{o.ours, o.rival}
-		values := [2]float64{0, 1}
-		for j := range commands {
-			k := (i + j) % 2 // who goes first changes from pair to pair
-			if commands[k] == "" {
-				continue
-			}
-			if values[k], err = take(commands[k], o.timeout); err != nil {
+		for j := range keys {
+			key := keys[(i+j)%len(keys)] // who goes first changes from pair to pair
+			x, err := take(commands[key], o.timeout)
+			if err != nil {
 				return "", err
 			}
+			figures[key] = append(figures[key], x)
 		}
-		ours, rivals = append(ours, values[0]), append(rivals, values[1])
-		ratios = append(ratios, values[0]/values[1])
 	}
-	ratio := quantile(ratios, 0.5)
+	lines := make([]string, len(rows))
+	for i, r := range rows {
+		lines[i] = r.line(figures[r.ours], figures[r.rival])
+	}
+	return strings.Join(lines, "\n"), nil
+}
+
+// line says how ours, in alternation with the rival's, stand to the bar.
+func (r *row) line(ours, rivals []float64) string {
+	ratios, rival := ours, "none"
+	if r.rival != "" {
+		rival, ratios = figure(quantile(rivals, 0.5)), make([]float64, len(ours))
+		for i := range ours {
+			ratios[i] = ours[i] / rivals[i]
+		}
+	}
+	return r.report(figure(quantile(ours, 0.5)), rival, quantile(ratios, 0.5), quantile(ratios, 0.25), quantile(ratios, 0.75), len(ratios))
+}
+
+func (r *row) report(ours, rival string, ratio, lo, hi float64, pairs int) string {
 	verdict := "short"
-	if holds(ratio) {
+	if r.holds(ratio) {
 		verdict = "holds"
 	}
-	rival := "none"
-	if o.rival != "" {
-		rival = figure(quantile(rivals, 0.5))
+	line := fmt.Sprintf("BENCH %s ours=%s rival=%s ratio=%s [%s…%s] pairs=%d bar=%s %s", r.name, ours, rival,
+		figure(ratio), figure(lo), figure(hi), pairs, r.bar, verdict)
+	if r.note != "" {
+		line += " # " + r.note
 	}
-	line := fmt.Sprintf("BENCH %s ours=%s rival=%s ratio=%s [%s…%s] pairs=%d bar=%s %s", o.name, figure(quantile(ours, 0.5)), rival,
-		figure(ratio), figure(quantile(ratios, 0.25)), figure(quantile(ratios, 0.75)), o.pairs, o.bar, verdict)
-	if o.note != "" {
-		line += " # " + o.note
+	return line
+}
+
+// mean reads rows and prints one of the geometric means of their figures.
+func mean(o options, in io.Reader) (string, error) {
+	r := row{name: o.name, bar: o.bar, note: o.note}
+	var err error
+	if r.holds, err = parseBar(o.bar); err != nil {
+		return "", err
 	}
-	return line, nil
+	var ours, rivals, ratios []float64
+	pairs := math.MaxInt
+	for lines := bufio.NewScanner(in); lines.Scan(); {
+		var x, y, z float64
+		var name, quartiles string
+		var n int
+		if _, err := fmt.Sscanf(lines.Text(), "BENCH %s ours=%g rival=%g ratio=%g %s pairs=%d", &name, &x, &y, &z, &quartiles, &n); err != nil {
+			return "", fmt.Errorf("row %q: %w", lines.Text(), err)
+		}
+		ours, rivals, ratios, pairs = append(ours, x), append(rivals, y), append(ratios, z), min(pairs, n)
+	}
+	if len(ratios) == 0 {
+		return "", errors.New("no rows to take the mean of")
+	}
+	return r.report(figure(geometric(ours)), figure(geometric(rivals)), geometric(ratios), slices.Min(ratios), slices.Max(ratios), pairs), nil
+}
+
+func geometric(x []float64) float64 {
+	sum := 0.0
+	for _, v := range x {
+		sum += math.Log(v)
+	}
+	return math.Exp(sum / float64(len(x)))
 }
 
 // parseBar turns ">=0.95" or "<=60" into a test.

@@ -59,6 +59,34 @@ func TestMeasureFaults(t *testing.T) {
 	}
 }
 
+// Three commands alternate; each row compares two of them, or one with the bar.
+func TestMeasureMany(t *testing.T) {
+	o := options{pairs: 4, timeout: time.Minute,
+		commands: list{"a=echo 6", "b=echo 3", "c=echo 2", "d=exit 1"},
+		rows:     list{"x|a|b|<=2|ns; rival: b", "y|a|c|<=2.5|", "z|c||<=2|"}}
+	got, err := measure(o)
+	want := "BENCH x ours=6 rival=3 ratio=2 [2…2] pairs=4 bar=<=2 holds # ns; rival: b\n" +
+		"BENCH y ours=6 rival=2 ratio=3 [3…3] pairs=4 bar=<=2.5 short\n" +
+		"BENCH z ours=2 rival=none ratio=2 [2…2] pairs=4 bar=<=2 holds"
+	if err != nil || got != want {
+		t.Errorf("got %q, %v; want %q", got, err, want)
+	}
+	o.budget = time.Nanosecond
+	if got, err := measure(o); !strings.Contains(got, "pairs=3") {
+		t.Errorf("beyond the budget: %q, %v", got, err)
+	}
+	for _, bad := range []string{"x|a|e|<=2|", "x|a|b|2|", "|a|b|<=2|", "x|a|b"} {
+		o.rows = list{bad}
+		if got, err := measure(o); err == nil {
+			t.Errorf("row %q: no error but %q", bad, got)
+		}
+	}
+	in := strings.NewReader("BENCH x ours=1e+08 rival=4 ratio=0.5 [0…1] pairs=15 bar=<=1 holds # note\nBENCH y ours=1 rival=1 ratio=8 [1…9] pairs=3 bar=<=1 short\n")
+	if got, err := mean(options{name: "m", bar: "<=2"}, in); err != nil || got != "BENCH m ours=10000 rival=2 ratio=2 [0.5…8] pairs=3 bar=<=2 holds" {
+		t.Errorf("mean: %q, %v", got, err)
+	}
+}
+
 func TestQuantile(t *testing.T) {
 	x := []float64{4, 1, 3, 2}
 	for q, want := range map[float64]float64{0: 1, 0.5: 2.5, 1: 4, 0.25: 1.75} {

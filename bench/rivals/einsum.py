@@ -83,8 +83,9 @@ def main():
     while time.perf_counter() - start < 8e-3:
         contract(inputs, list(output), path, operands)
         calls += 1
+    warm = time.perf_counter() - start < 0.2
     for _ in sys.stdin:
-        if calls > 1:
+        if warm:
             contract(inputs, list(output), path, operands)
         start = time.perf_counter()
         for _ in range(calls):

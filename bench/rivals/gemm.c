@@ -5,7 +5,7 @@
  *
  * LIBRARY is the path of the shared library, TYPE one of s, d, c, z, N the
  * order of the square matrices. For each line of its input the program takes
- * one sample, of enough calls for some 15 ms after one that warms the caches,
+ * one sample, of enough calls for some 15 ms after one that warms the caches (unless it is long),
  * and prints the time of one call in nanoseconds, plus PLUS. CORETYPE, if given
  * and not empty, goes into OPENBLAS_CORETYPE before the library loads. One
  * thread, LP64 integers. */
@@ -81,18 +81,19 @@ int main(int argc, char **argv) {
 #define CALL() gemm("N", "N", &n, &n, &n, one, a, &n, b, &n, zero, c, &n, 1, 1)
 	CALL();
 	long calls = 1;
-	for (;;) { /* enough calls for a sample */
+	double took;
+	for (;; calls *= 2) { /* enough calls for a sample */
 		double t = now();
 		for (long i = 0; i < calls; i++)
 			CALL();
-		if (now() - t > 8e6)
+		if ((took = now() - t) > 8e6)
 			break;
-		calls *= 2;
 	}
 	for (int ch; (ch = getchar()) != EOF;) {
 		if (ch != '\n')
 			continue;
-		CALL();
+		if (took < 200e6)
+			CALL();
 		double t = now();
 		for (long i = 0; i < calls; i++)
 			CALL();

@@ -139,10 +139,12 @@ func (s *gemmStep) split(b *binder) {
 	switch {
 	case fixed:
 		s.panel = max(fixedPanel/t, 1) * t
-	case invariant:
-		s.panel = roundUp((long+2*b.width-1)/(2*b.width), t)
-	default:
-		s.panel = roundUp((long+b.width-1)/b.width, t)
+	default: // more than workers, since cores are not equally fast all the time
+		n := 2 * b.width
+		if !invariant {
+			n = min(max(long/leastPanel, b.width), n)
+		}
+		s.panel = roundUp((long+n-1)/n, t)
 	}
 	s.panels = (long + s.panel - 1) / s.panel
 	s.cut = 1
@@ -153,6 +155,9 @@ func (s *gemmStep) split(b *binder) {
 
 // fixedPanel is about how many rows or columns a panel has under FixedTiles.
 const fixedPanel = 192
+
+// leastPanel is about how many rows or columns a library wants at once.
+const leastPanel = 128
 
 func roundUp(n, step int) int { return (n + step - 1) / step * step }
 

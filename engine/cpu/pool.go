@@ -35,13 +35,16 @@ type PoolOptions struct {
 	// placement the caller's business. nil: nothing.
 	OnStart func(worker int) error
 
-	// Spin is how long an idle worker watches for work before it parks. 0
-	// means 20 µs, negative not at all.
+	// Spin is how long a worker with nothing to do watches for work, or for
+	// the others to end, before it parks. After long parts it watches longer,
+	// what they took and at most 300 µs: parts that should take as long
+	// do not end at the same moment. 0 means 20 µs, negative not at all.
 	Spin time.Duration
 }
 
 const (
 	defaultSpin = 20 * time.Microsecond
+	longestSpin = 300 * time.Microsecond
 	maxWorkers  = 4096
 )
 
@@ -73,8 +76,9 @@ type Pool struct {
 	_        [64]byte
 	left     atomic.Int64 // parts not yet taken
 	_        [64]byte
-	running  atomic.Int64 // parts not yet done
-	waiter   sleeper      // worker 0, waiting for running to be 0
+	running  atomic.Int64  // parts not yet done
+	waiter   sleeper       // worker 0, waiting for running to be 0
+	worked   time.Duration // by worker 0 on the present job
 }
 
 // job is what workers execute: part p of a run, on worker w.
@@ -247,15 +251,25 @@ func (p *Pool) run(j job, n int) {
 		p.workers[w].sleep.wake()
 	}
 	defer p.settle()
+	begin := time.Now()
 	p.take(0)
+	p.worked = time.Since(begin)
+}
+
+// patience is how long a worker watches after parts that took so long.
+func (p *Pool) patience(took time.Duration) time.Duration {
+	if p.spin < 0 {
+		return p.spin
+	}
+	return max(p.spin, min(took, longestSpin))
 }
 
 // settle gives up the parts that nobody took (the caller's body called Goexit),
 // waits for the others, and passes on a panic.
 func (p *Pool) settle() {
 	p.running.Add(-p.left.Swap(0))
-	p.waiter.until(p.spin, func() bool { return p.running.Load() == 0 })
-	p.body = nil
+	p.waiter.until(p.patience(p.worked), func() bool { return p.running.Load() == 0 })
+	p.body, p.worked = nil, 0
 	if v := p.panicked.Swap(nil); v != nil {
 		panic(v)
 	}
@@ -317,8 +331,9 @@ func (p *Pool) work(w int, started chan<- error) {
 		if me.direct.CompareAndSwap(true, false) {
 			p.execute(w, w)
 		}
+		begin := time.Now()
 		p.take(w)
-		me.sleep.until(p.spin, func() bool {
+		me.sleep.until(p.patience(time.Since(begin)), func() bool {
 			return p.left.Load() > 0 || me.direct.Load() || p.closed.Load()
 		})
 	}
