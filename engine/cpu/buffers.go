@@ -30,6 +30,7 @@ func (e *Engine) Buffers() BufferStats {
 type buffers struct {
 	mu          sync.Mutex
 	keep, limit int64
+	most        int64 // of the machine; 0: not yet asked
 	stats       BufferStats
 	free        map[int][][]byte // by class size
 	closed      bool
@@ -53,13 +54,17 @@ func classSize(n int) int {
 }
 
 func (b *buffers) get(n int) ([]byte, error) {
-	if n >= 1<<30 { // the runtime would end the process
-		if most := installed(); int64(n) > most {
-			return nil, &engine.MemoryError{Op: "Alloc", Bytes: int64(n), Limit: most}
-		}
-	}
 	size := classSize(n)
 	b.mu.Lock()
+	if live := b.stats.LiveBytes + int64(size); live >= 1<<30 { // the runtime, or the system, would end the process
+		if b.most == 0 {
+			b.most = limit()
+		}
+		if live > b.most {
+			b.mu.Unlock()
+			return nil, &engine.MemoryError{Op: "Alloc", Bytes: live, Limit: b.most}
+		}
+	}
 	if live := b.stats.LiveBytes + int64(size); b.limit > 0 && live > b.limit {
 		b.mu.Unlock()
 		return nil, &engine.MemoryError{Op: "Alloc", Bytes: live, Limit: b.limit}

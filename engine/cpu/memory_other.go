@@ -8,4 +8,4 @@ const hugePage = 2 << 20
 
 func wide(n int) []byte { return engine.AlignedBytes(n) }
 
-func installed() int64 { return addressing }
+func limit() int64 { return addressing }
