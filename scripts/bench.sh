@@ -96,7 +96,8 @@ bench_products() {
 # Elementwise operations, reductions and structure, beside numpy, C and one worker.
 bench_vocabulary() {
   prepare python3-numpy
-  CGO_ENABLED=0 go build -o "$build/vocabulary" ./bench/vocabulary && cc -O3 -march=native -o "$build/permute" bench/rivals/permute.c || { status=1; return; }
+  CGO_ENABLED=0 go build -o "$build/vocabulary" ./bench/vocabulary && cc -O3 -march=native -o "$build/permute" bench/rivals/permute.c &&
+    cc -O3 -march=native -pthread -o "$build/workers" bench/rivals/workers.c || { status=1; return; }
   local v=$build/vocabulary numpy="/usr/bin/python3 bench/rivals/vocabulary.py" p=$build/permute name shape
   served overhead-run '<=60' 31 "$v run" '' 'ns, two elements into a given output'
   served overhead-into '<=150' 31 "$v into" '' 'ns, two elements by AddInto'
@@ -113,7 +114,8 @@ bench_vocabulary() {
   done
   served workers-exp '<=0.55' 31 "$v exp-4M -workers 2" "$v exp-4M" 'ns, two workers; rival: one'
   served workers-add '<=0.95' 31 "$v add-4M -workers 2" "$v add-4M" 'ns, two workers; rival: one'
-  pairs workers-worst '<=1' 3 "$v workers" '' 'the worst time on two workers, as a part of that on one'
+  served workers-c '<=0.55' 31 "$build/workers 2" "$build/workers 1" 'ns, two threads of C on work like exp; rival: one: what the machine has to give'
+  pairs workers-worst '<=1' 1 "$v workers" '' 'the worst time on two workers of 21 operations, as a part of that on one, 15 pairs of each'
   pairs lanes-engines '>=0.97' 15 "$v lanes -engines 2" "( $v lanes -engines 1 & $v lanes -engines 1 & wait ) | awk '{s += \$1} END {print s}'" \
     'rounds/s, two engines in two lanes; rival: two processes'
 }
