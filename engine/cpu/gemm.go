@@ -22,13 +22,14 @@ const (
 )
 
 // Where the engine's own kernels beat a call into a library, by measurement
-// (bench.sh engine, contraction): small products and thin ones; complex products
-// with AVX-512 up to a larger size, since OpenBLAS has no kernels of that kind
-// for them.
+// (bench.sh engine, contraction): small products and thin ones. With AVX-512 they
+// beat OpenBLAS, which has no complex kernels of that kind and treats real
+// products specially up to 100³ only, until its blocking pays.
 const (
-	smallProduct = 20 * 20 * 20 // multiply-adds
-	smallComplex = 64 * 64 * 64
-	smallExtent  = 8
+	smallProduct  = 20 * 20 * 20 // multiply-adds
+	treatedBetter = 100 * 100 * 100
+	middleProduct = 600 * 600 * 600
+	smallExtent   = 8
 )
 
 // providerFor chooses by dtype and size alone.
@@ -40,7 +41,7 @@ func (b *binder) providerFor(d engine.DType, c *contraction) gemmProvider {
 	case e.provider.Name() == e.native.Name():
 		return gemmProvider{chosen, e.provider}
 	case !e.provider.Supports(d), size < smallProduct, min(c.sizeM, c.sizeN, c.sizeK) < smallExtent,
-		d.IsComplex() && size <= smallComplex && e.native.Level() == native.AVX512 && e.provider.Name() == "openblas":
+		(d.IsComplex() || size > treatedBetter) && size <= middleProduct && e.native.Level() == native.AVX512 && e.provider.Name() == "openblas":
 		return gemmProvider{own, e.native}
 	}
 	return gemmProvider{chosen, b.e.provider}

@@ -8,7 +8,7 @@ import (
 
 // smallWork is the multiply-adds of a product that gains by being planned: that
 // is computed from operands where they lie, by calls that are known beforehand.
-const smallWork = 32 * 32 * 32
+const smallWork = 64 * 64 * 64
 
 // GemmPlan is a small product, or a batch of them, as the calls of micro-kernels
 // that compute it. It is immutable and has the bits of [Gemm].
@@ -89,7 +89,6 @@ func (g *product[T]) small(p *GemmPlan) bool {
 		return false
 	}
 	size, set := sizeOf[T](), g.set
-	nr := set.nr()
 	p.turned, p.step = g.turned, [3]int{g.a.batch * size, g.b.batch * size, g.c.batch * size}
 	p.calls = p.calls[:0]
 	t := tileShape{one: 1, one32: 1, k: g.k, ars: g.a.rs * size, acs: g.a.cs * size, brs: g.b.rs * size, crs: g.c.rs * size}
@@ -99,8 +98,8 @@ func (g *product[T]) small(p *GemmPlan) bool {
 	rows, tiles, down := g.rowTiles(set.mr())
 	t.tiles, t.below, t.down = tiles, tiles, [3]int{down * t.ars, 0, down * t.crs}
 	t.step = [3]int{p.step[0] - (tiles-1)*t.down[0], p.step[1], p.step[2] - (tiles-1)*t.down[2]}
-	for j := 0; j < g.n; j += nr {
-		cols := min(nr, g.n-j)
+	for j, cols := 0, 0; j < g.n; j += cols {
+		cols = set.tileCols(g.n - j)
 		set.setMask(&t, cols)
 		for i := 0; i < g.m; i += rows + (tiles-1)*down {
 			t.rows = min(rows, g.m-i)

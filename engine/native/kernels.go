@@ -66,6 +66,16 @@ func (s *kernelSet) width(cols int) int {
 	return s.nv
 }
 
+// tileCols is the columns of the next tile where left are left: as many as can
+// be, but not so that a single vector stays for the last, which would wait for
+// loads.
+func (s *kernelSet) tileCols(left int) int {
+	if n := s.width(left); n == s.nv+1 && n > 2 {
+		return n / 2 * s.lanes
+	}
+	return min(s.nr(), left)
+}
+
 // pick returns the lowest kernel that covers rows.
 func (s *kernelSet) pick(rows, width int) func(*tile) {
 	i := len(s.rows) - 1

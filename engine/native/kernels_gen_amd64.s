@@ -45,7 +45,7 @@ tile:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -217,7 +217,7 @@ tile:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -355,7 +355,7 @@ tile:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -527,7 +527,7 @@ tile:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -655,7 +655,7 @@ tile:
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y11, Y11, Y11
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -803,7 +803,7 @@ tile:
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y11, Y11, Y11
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -996,7 +996,7 @@ tile:
 	VPXORQ     Z21, Z21, Z21
 	VPXORQ     Z22, Z22, Z22
 	VPXORQ     Z23, Z23, Z23
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -1318,7 +1318,7 @@ tile:
 	VPXORQ     Z13, Z13, Z13
 	VPXORQ     Z14, Z14, Z14
 	VPXORQ     Z15, Z15, Z15
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -1582,7 +1582,7 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -1846,7 +1846,7 @@ tile:
 	VPXORQ     Z9, Z9, Z9
 	VPXORQ     Z10, Z10, Z10
 	VPXORQ     Z11, Z11, Z11
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -2036,7 +2036,7 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -2196,7 +2196,7 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -2366,7 +2366,7 @@ tile:
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z4, Z4, Z4
 	VPXORQ     Z5, Z5, Z5
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -2490,7 +2490,7 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -2598,7 +2598,7 @@ tile:
 	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -2782,7 +2782,7 @@ tile:
 	VPXORQ     Z21, Z21, Z21
 	VPXORQ     Z22, Z22, Z22
 	VPXORQ     Z23, Z23, Z23
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -3104,7 +3104,7 @@ tile:
 	VPXORQ     Z13, Z13, Z13
 	VPXORQ     Z14, Z14, Z14
 	VPXORQ     Z15, Z15, Z15
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -3368,7 +3368,7 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -3632,7 +3632,7 @@ tile:
 	VPXORQ     Z9, Z9, Z9
 	VPXORQ     Z10, Z10, Z10
 	VPXORQ     Z11, Z11, Z11
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -3822,7 +3822,7 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -3982,7 +3982,7 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -4152,7 +4152,7 @@ tile:
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z4, Z4, Z4
 	VPXORQ     Z5, Z5, Z5
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -4276,7 +4276,7 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -4384,7 +4384,7 @@ tile:
 	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -4548,7 +4548,7 @@ tile:
 	VPXORQ     Z22, Z22, Z22
 	VPXORQ     Z20, Z20, Z20
 	VPXORQ     Z23, Z23, Z23
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -4787,7 +4787,7 @@ tile:
 	VPXORQ     Z14, Z14, Z14
 	VPXORQ     Z13, Z13, Z13
 	VPXORQ     Z15, Z15, Z15
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -4980,7 +4980,7 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -5124,7 +5124,7 @@ tile:
 	VPXORQ     Z10, Z10, Z10
 	VPXORQ     Z8, Z8, Z8
 	VPXORQ     Z11, Z11, Z11
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -5273,7 +5273,7 @@ tile:
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z7, Z7, Z7
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -5398,7 +5398,7 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -5532,7 +5532,7 @@ tile:
 	VPXORQ     Z22, Z22, Z22
 	VPXORQ     Z20, Z20, Z20
 	VPXORQ     Z23, Z23, Z23
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -5771,7 +5771,7 @@ tile:
 	VPXORQ     Z14, Z14, Z14
 	VPXORQ     Z13, Z13, Z13
 	VPXORQ     Z15, Z15, Z15
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -5964,7 +5964,7 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -6108,7 +6108,7 @@ tile:
 	VPXORQ     Z10, Z10, Z10
 	VPXORQ     Z8, Z8, Z8
 	VPXORQ     Z11, Z11, Z11
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -6257,7 +6257,7 @@ tile:
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z7, Z7, Z7
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
@@ -6382,7 +6382,7 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
-	CMPQ       CX, $+64
+	CMPQ       CX, $+128
 	JL         short
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI

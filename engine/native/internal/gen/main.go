@@ -356,7 +356,7 @@ func (kn *kernel) base(off, of int, r reg.GPPhysical) {
 // if those take long enough for it to pay.
 func (kn *kernel) prefetch() {
 	c, crs := a, acs // loaded again below
-	CMPQ(k, operand.I8(64))
+	CMPQ(k, operand.I32(128))
 	JL(operand.LabelRef("short"))
 	kn.base(offC, ofC, c)
 	MOVQ(mem(arg, offCRS), crs)
