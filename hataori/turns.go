@@ -24,22 +24,26 @@ var errTurn = errors.New("a turn of the coordinator was cut short")
 // nobody is woken to find nothing.
 type turns struct {
 	one     func() (moved, done bool, err error)
-	base    time.Time    // of last
-	last    atomic.Int64 // when the last turn ended
-	lead    atomic.Bool  // somebody polls without rest
-	yielder              // whoever leads
-	most    int          // bound of the polls of a lane, in tests; 0: none
-	rec     *recorder    // of the time that turns take
-	bell    bell         // wakes the coordinator's goroutine
-	mu      sync.Mutex   // held for one turn, and for the rest
-	over    bool         // there will not be another
-	err     error        // why, if it is not that all is done
-	speak   bool         // this turn is for what there is to say, not for messages
-	fed     bool         // lanes were woken
-	calm    bool         // the last turn came to nothing, and no lane worked
-	polls   int          // turns since a full one
-	made    uint         // turns
-	own     farm.Local   // how the lanes fared at the last turn
+	base    time.Time     // of last
+	last    atomic.Int64  // when the last turn ended
+	uneven  atomic.Bool   // the gaps between looks are
+	lead    atomic.Bool   // somebody polls without rest
+	yielder               // whoever leads
+	most    int           // bound of the polls of a lane, in tests; 0: none
+	rec     *recorder     // of the time that turns take
+	bell    bell          // wakes the coordinator's goroutine
+	mu      sync.Mutex    // held for one turn, and for the rest
+	over    bool          // there will not be another
+	err     error         // why, if it is not that all is done
+	speak   bool          // this turn is for what there is to say, not for messages
+	fed     bool          // lanes were woken
+	calm    bool          // the last turn came to nothing, and no lane worked
+	polls   int           // turns since a full one
+	looked  time.Duration // when a lane last looked
+	gap     float64       // mean gap between the looks of lanes, in ns
+	square  float64       // and mean square
+	made    uint          // turns
+	own     farm.Local    // how the lanes fared at the last turn
 }
 
 const (
@@ -54,8 +58,10 @@ const (
 	soonest = 100 * time.Microsecond
 	latest  = time.Millisecond
 
-	// leave is how long it leaves lanes alone that do look.
-	leave = 8 * time.Millisecond
+	// leave is how long it leaves lanes alone that do look; hurried, if their gaps
+	// are uneven: an item that takes long may begin at any time.
+	leave   = 8 * time.Millisecond
+	hurried = 500 * time.Microsecond
 )
 
 // now is the time on the clock of last.
@@ -115,13 +121,35 @@ func (t *turns) try(speak bool) (moved, over bool) {
 // look makes a turn if none was made for a while, for a lane that read the time
 // at now, or if the rank may have to ask for more, because the lane was idle.
 func (t *turns) look(now time.Duration, idle bool) {
-	if idle || int64(now)-t.last.Load() >= int64(lookEvery) {
-		for k := 0; k < burst; k++ {
-			if moved, _ := t.try(false); !moved {
-				return
-			}
+	if int64(now)-t.last.Load() >= int64(lookEvery) {
+		t.saw(now)
+	} else if !idle {
+		return
+	}
+	for k := 0; k < burst; k++ {
+		if moved, _ := t.try(false); !moved {
+			return
 		}
 	}
+}
+
+// saw takes in that a lane looks. Of the gaps between looks, the one in which a
+// moment chosen at random falls is as long as the mean of their squares divided
+// by their mean: uneven are gaps where that is longer than a nap, and twice the
+// mean.
+func (t *turns) saw(now time.Duration) {
+	if !t.mu.TryLock() {
+		return
+	}
+	defer t.mu.Unlock()
+	gap := float64(min(now-t.looked, leave))
+	first := t.looked == 0
+	if t.looked = now; first {
+		return
+	}
+	t.gap += (gap - t.gap) / 256
+	t.square += (gap*gap - t.square) / 256
+	t.uneven.Store(t.square > max(float64(latest), 2*t.gap)*t.gap)
 }
 
 // drive makes turns until a lane that waits is woken, and reports false if that
@@ -240,6 +268,8 @@ func (c *coordinator) leave(found bool) {
 		if t.bell.wait(c.nap) || t.last.Load() == seen {
 			return
 		}
-		c.nap = min(2*c.nap, leave)
+		if c.nap = min(2*c.nap, leave); t.uneven.Load() {
+			c.nap = min(c.nap, hurried)
+		}
 	}
 }
