@@ -13,11 +13,12 @@ type PlanOptions struct {
 }
 
 // FindPlan finds a plan of few multiply-adds, all slices together, whose slices
-// meet the limits: of several paths (see [FindPath]), improved once as they are
-// and once with large results made dear, and again with the labels cut that
-// [Plan.FindCuts] then chooses, it takes the one that is cheapest when it is cut.
-// It depends on the arguments alone, so ranks that call it alike have the same
-// plan. The default takes a second or two for some hundred operands.
+// meet the limits: of several paths (see [FindPath]), improved as they are and,
+// where their results are too large, with large results made dear, it takes the
+// one that is cheapest when it is cut as [Plan.FindCuts] chooses, and improves it
+// again with those labels cut. It depends on the arguments alone, so ranks that
+// call it alike have the same plan. The default takes a second or two for some
+// hundred operands.
 //
 // Errors are an *[Error] about the shapes, or a [*LimitError] with the smallest
 // limit that was found to be met.
@@ -33,28 +34,32 @@ func FindPlan(s Subscripts, shapes [][]int, o PlanOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := planFinder{subscripts: s, network: n, limits: o.Limits}
-	trees = trees[:min(o.refined(), len(trees))]
-	bounds := []float64{0}
-	if b := o.bound(); b > 0 {
-		bounds = append(bounds, b)
-	}
-	for _, t := range trees {
-		for _, bound := range bounds {
-			f.budget = refineBudget / (o.refined() * len(bounds))
-			if err := f.try(t, bound, true); err != nil {
-				return nil, err
-			}
+	f := planFinder{subscripts: s, network: n, limits: o.Limits, budget: refineBudget / o.refined()}
+	for _, t := range trees[:min(o.refined(), len(trees))] {
+		p, tight, err := f.try(t, 0)
+		if err != nil {
+			return nil, err
+		}
+		if !tight {
+			continue
+		}
+		dear, _, err := f.try(t, o.bound())
+		if err == nil {
+			err = errors.Join(f.again(p, o.bound()), f.again(dear, o.bound()))
+		}
+		if err != nil {
+			return nil, err
 		}
 	}
 	if f.best == nil {
 		return nil, f.failure
 	}
-	return f.best, nil
+	err = f.again(f.best, 0)
+	return f.best, err
 }
 
-// bound is how many elements a result may have without being dear. A peak is
-// that of a few tensors.
+// bound is how many elements a result may have without being dear, 0 for any
+// number. A peak is that of a few tensors.
 func (l Limits) bound() float64 {
 	if l.Largest > 0 {
 		return float64(l.Largest)
@@ -72,44 +77,49 @@ type planFinder struct {
 	failure    error // why there is none
 }
 
-// try refines a tree, which may be of the network's with other sizes, cuts it,
-// and, if again, tries what it refines to with the labels cut.
-func (f *planFinder) try(t *tree, bound float64, again bool) error {
+// again tries what a plan's path refines to with its labels cut.
+func (f *planFinder) again(p *Plan, bound float64) error {
+	if p == nil || len(p.cuts) == 0 {
+		return nil
+	}
+	part := *f.network
+	part.sizes = p.sizes
+	t, err := newTree(&part, p.path)
+	if err == nil {
+		_, _, err = f.try(t, bound)
+	}
+	return err
+}
+
+// try refines a tree, which may be of the network with other sizes, and cuts it.
+// It keeps the plan if it is the cheapest so far, and says whether memory is what
+// it had to be cut for. Without a plan that meets the limits it keeps the failure.
+func (f *planFinder) try(t *tree, bound float64) (p *Plan, tight bool, err error) {
 	r := newRefiner(t, f.budget, bound)
 	r.refine()
 	path := r.path()
-	t, err := newTree(f.network, path)
-	if err != nil {
-		return err
+	if t, err = newTree(f.network, path); err != nil {
+		return nil, false, err
 	}
 	c := newCutter(f.subscripts, path, t, f.limits)
+	tight = c.excess(c.memory(false)) > 1
 	if err := c.search(); err != nil {
 		if old := (*LimitError)(nil); f.failure == nil || errors.As(f.failure, &old) && err.Least < old.Least {
 			f.failure = err
 		}
-		return nil
+		return nil, tight, nil
 	}
-	sizes, cuts := c.divide(c.parts)
-	p, err := newPlan(f.subscripts, path, t, cuts)
-	if err != nil { // too large to be addressed
+	_, cuts := c.divide(c.parts)
+	if p, err = newPlan(f.subscripts, path, t, cuts); err != nil { // too large to be addressed
 		if f.failure == nil {
 			f.failure = err
 		}
-		return nil
+		return nil, tight, nil
 	}
 	if f.best == nil || cheaper(p, f.best) {
 		f.best = p
 	}
-	if !again || len(cuts) == 0 {
-		return nil
-	}
-	part := *f.network
-	part.sizes = sizes
-	t, err = newTree(&part, path)
-	if err != nil {
-		return err
-	}
-	return f.try(t, bound, false)
+	return p, tight, nil
 }
 
 // cheaper orders plans by multiply-adds, then slices, then memory.
