@@ -86,6 +86,9 @@ func (e *Error) Error() string {
 	}
 	if len(e.Stack) > 0 {
 		f := e.Stack[0]
+		for k := 1; k < len(e.Stack) && strings.HasPrefix(f.Func, "H5PL_"); k++ {
+			f = e.Stack[k] // which plugin was looked for, not in which folder
+		}
 		f.Desc, _, _ = strings.Cut(f.Desc, ": time = ") // what follows is in Err
 		b.WriteString(": HDF5 says: " + f.String())
 	}

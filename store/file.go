@@ -94,6 +94,9 @@ func Open(path string, opt Options) (*File, error) {
 	if _, err := os.Stat(path); err != nil {
 		return nil, &Error{Op: "open", Path: path, Err: err}
 	}
+	if err := regular(path); err != nil {
+		return nil, err
+	}
 	f.readOnly, f.base = true, true
 	err = f.lib.do(path, func(q *session) { f.handle = q.detach(q.openFile(path, false)) })
 	if err != nil {
@@ -128,6 +131,15 @@ func exists(path string) bool {
 	return err == nil
 }
 
+// regular refuses what is there and is no file, a pipe say, whose opening may
+// never end.
+func regular(path string) error {
+	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
+		return &Error{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
+	}
+	return nil
+}
+
 func fileSize(path string) int64 {
 	if st, err := os.Stat(path); err == nil {
 		return st.Size()
@@ -136,6 +148,9 @@ func fileSize(path string) int64 {
 }
 
 func newFile(path string, opt Options) (*File, error) {
+	if path == "" {
+		return nil, &Error{Op: "open", Err: errors.New("the name of the file is empty")}
+	}
 	if err := opt.check(); err != nil {
 		return nil, &Error{Op: "open", Path: path, Err: err}
 	}
@@ -149,15 +164,15 @@ func newFile(path string, opt Options) (*File, error) {
 // openForWriting takes the lock and removes what is left of an earlier fold.
 func openForWriting(path string, opt Options) (*File, error) {
 	// A link stays a link: what it points to is replaced.
-	if real, err := filepath.EvalSymlinks(path); err == nil {
+	if real, err := filepath.EvalSymlinks(path); err == nil && path != "" {
 		path = real
 	}
 	f, err := newFile(path, opt)
 	if err != nil {
 		return nil, err
 	}
-	if st, err := os.Stat(path); err == nil && !st.Mode().IsRegular() {
-		return nil, &Error{Op: "open", Path: path, Err: errors.New("it is not a regular file")}
+	if err := regular(path); err != nil {
+		return nil, err
 	}
 	if f.journal, err = openJournal(path, opt.NoLock); err != nil {
 		return nil, err

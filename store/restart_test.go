@@ -240,6 +240,26 @@ func TestLocked(t *testing.T) {
 	}
 }
 
+// What is no file is refused at once: opening a pipe that nobody fills would
+// wait for ever.
+func TestNoFile(t *testing.T) {
+	needLibrary(t)
+	dir := t.TempDir()
+	pipe := filepath.Join(dir, "pipe.h5")
+	if err := exec.Command("mkfifo", pipe).Run(); err != nil {
+		t.Skipf("no pipes to be had: %v", err)
+	}
+	for path, says := range map[string]string{pipe: "not a regular file", dir: "not a regular file", "": "name of the file is empty"} {
+		_, opening := store.Open(path, store.Options{})
+		_, resuming := store.Resume(path, store.Options{})
+		for _, err := range []error{opening, resuming} {
+			if err == nil || !strings.Contains(err.Error(), says) {
+				t.Errorf("%q: %v", path, err)
+			}
+		}
+	}
+}
+
 // A disk that fills up: first while rows are put, then while the file is
 // folded, then again with a limit that lets the journal live but not the file.
 func TestFileTooLarge(t *testing.T) {

@@ -367,3 +367,20 @@ func TestConcurrent(t *testing.T) {
 		}
 	}
 }
+
+// TestFilterMissing: a file compressed by a filter that only h5py has is refused
+// with the name of the filter.
+func TestFilterMissing(t *testing.T) {
+	needLibrary(t)
+	path := filepath.Join(t.TempDir(), "lzf.h5")
+	python(t, `h5py.File(sys.argv[1], "w").create_dataset("x", data=np.ones((4, 10)), compression="lzf")`, path)
+	f, err := store.Open(path, store.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer f.Close()
+	row := make([]float64, 10)
+	if err := store.ReadSlab(f, "x", []int{0, 0}, []int{1, 10}, row); err == nil || !strings.Contains(err.Error(), "filter 'lzf'") {
+		t.Error(err)
+	}
+}

@@ -28,6 +28,8 @@ const (
 	inputName  = "signals" // float64, rows × samples
 	outputName = "spectra" // one spectrum per row
 	lineCount  = 16        // frequencies 0 … 15 cycles per row
+
+	mostSamples = 1 << 24
 )
 
 // spectrum is a row of the output: a compound type in the file.
@@ -96,8 +98,8 @@ func openFiles(in, out string) (f *files, err error) {
 		return nil, err
 	}
 	info, err := f.in.Info(inputName)
-	if err == nil && len(info.Shape) != 2 {
-		err = fmt.Errorf("%s: %s has shape %v, want rows of samples", in, inputName, info.Shape)
+	if err == nil && (len(info.Shape) != 2 || info.Shape[1] > mostSamples) {
+		err = fmt.Errorf("%s: %s has shape %v, want rows of at most %d samples", in, inputName, info.Shape, mostSamples)
 	}
 	if err != nil {
 		return nil, errors.Join(err, f.in.Close())
