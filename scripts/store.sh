@@ -14,7 +14,7 @@ TMPDIR=$tmp HATAORI_SOAK=1 HATAORI_REQUIRE_HDF5=1 CGO_ENABLED=0 go test -count=1
 grep -o '[0-9]* kills.*' "$tmp/log" || fail "no kills were counted"
 
 CGO_ENABLED=0 go build -o "$build/contract" ./examples/contract || exit 1
-problem=(--circuit 4x4x24 --open 10 --slices 64 --provider native --lanes 1)
+problem=(--circuit 4x4x24 --open 10 --slices 512 --provider native --lanes 1)
 HATAORI_MPI=off "$build/contract" "${problem[@]}" --out "$tmp/one.h5" >/dev/null || fail "contract --out"
 
 # agree FILE compares the datasets of a file with those of the run on one rank.

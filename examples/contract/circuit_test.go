@@ -109,7 +109,11 @@ func amplitudesByNetwork(t *testing.T, c *circuit, slices int) []complex128 {
 // runSerial does the whole job on one engine.
 func runSerial[T number](t *testing.T, e engine.Execution, p *problem[T], slices int) []T {
 	t.Helper()
-	j, err := newJob(&options{memory: 1 << 30, data: 1 << 33, slices: slices}, p)
+	plan, err := p.plan(&options{memory: 1 << 30, data: 1 << 33, slices: slices})
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := newJob(p, plan)
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"errors"
 	"fmt"
 	"math"
 	"slices"
@@ -17,21 +18,33 @@ type job[T number] struct {
 	operands []*engine.Tensor
 }
 
-// newJob plans the problem and chooses the cuts. They depend on the problem and
-// the flags alone, never on ranks and lanes, and so do the bits of the result.
-func newJob[T number](o *options, p *problem[T]) (*job[T], error) {
-	plan, err := einsum.NewPlan(p.subscripts, p.shapes, p.path)
+// plan cuts the problem's path or, where it has none, finds path and cuts. The
+// plan depends on the problem and the flags alone, never on ranks and lanes, and so
+// do the bits of the result.
+func (p *problem[T]) plan(o *options) (*einsum.Plan, error) {
+	each := engine.DTypeOf[T]().Size()
+	limits := einsum.Limits{Largest: max(1, int(o.memory)/each), Slices: o.slices}
+	var plan *einsum.Plan
+	var err error
+	if p.path == nil {
+		plan, err = einsum.FindPlan(p.subscripts, p.shapes, einsum.PlanOptions{Limits: limits})
+	} else if plan, err = einsum.NewPlan(p.subscripts, p.shapes, p.path); err == nil {
+		plan, err = plan.SliceTo(limits)
+	}
+	if errors.Is(err, einsum.ErrLimit) {
+		return nil, fmt.Errorf("%s: --memory %v: %w", p.name, o.memory, err)
+	}
 	if err != nil {
 		return nil, err
 	}
-	each := engine.DTypeOf[T]().Size()
 	if need := dataBytes(plan, p.subscripts.Operands(), each); need > float64(o.data) {
 		return nil, fmt.Errorf("%s: operands and output take %.3g bytes, --data allows %v; raise it if the machine has the memory", p.name, need, o.data)
 	}
-	plan, err = plan.SliceTo(einsum.Limits{Largest: max(1, int(o.memory)/each), Slices: o.slices})
-	if err != nil {
-		return nil, fmt.Errorf("%s: --memory %v: %w", p.name, o.memory, err)
-	}
+	return plan, nil
+}
+
+// newJob makes the operands of a planned problem.
+func newJob[T number](p *problem[T], plan *einsum.Plan) (*job[T], error) {
 	j := &job[T]{problem: p, plan: plan}
 	for k, shape := range p.shapes {
 		t, err := engine.FromSlice(p.operand(k), shape...)

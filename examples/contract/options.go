@@ -59,7 +59,7 @@ func parseOptions(args []string, out io.Writer) (*options, error) {
 	f := flag.NewFlagSet("contract", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.file, "file", "", "problem `file` (JSON); without it a circuit is contracted")
-	f.StringVar(&o.path, "path", "opt_size", "`name` of the contraction path in the file: opt_size or opt_flops")
+	f.StringVar(&o.path, "path", "opt_size", "`name` of the contraction path in the file: opt_size or opt_flops, or own for the planner's")
 	f.StringVar(&o.circuit, "circuit", defaultCircuit, "random circuit of `RxCxD`: rows and columns of qubits, cycles of gates")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the circuit's gates and output bits")
 	f.IntVar(&o.open, "open", defaultOpen, "qubits of the circuit whose output is left open: 2^`n` amplitudes at once")

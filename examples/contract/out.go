@@ -63,7 +63,7 @@ func openKeeper[T number](o *options, j *job[T], target engine.Target, ranks, la
 // fingerprint names the problem and how it is computed, in words where that is
 // short.
 func (j *job[T]) fingerprint(o *options, target engine.Target) string {
-	hash := store.Fingerprint(fmt.Append(nil, j.subscripts), fmt.Append(nil, j.shapes), fmt.Append(nil, j.path), fmt.Append(nil, j.plan.Cuts()))
+	hash := store.Fingerprint(fmt.Append(nil, j.subscripts), fmt.Append(nil, j.shapes), fmt.Append(nil, j.plan.Path()), fmt.Append(nil, j.plan.Cuts()))
 	return fmt.Sprintf("%s of %v in %d slices, %d threads, %s (%s), plan %s",
 		j.name, engine.DTypeOf[T](), j.plan.Slices(), o.threads, target.Provider, target.Detail, hash)
 }

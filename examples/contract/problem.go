@@ -24,7 +24,7 @@ type problem[T number] struct {
 	name       string
 	subscripts einsum.Subscripts
 	shapes     [][]int
-	path       einsum.Path
+	path       einsum.Path // nil: the planner finds one
 	operand    func(k int) []T
 	// check compares the whole output with an independent value and says in
 	// a few words what it compared, or why there was nothing to compare.
@@ -229,11 +229,14 @@ func problemOf[T number](in *input, o *options) (*problem[T], error) {
 	return any(p).(*problem[T]), nil
 }
 
-// filedProblem is the file's problem along one of its paths.
+// ownPath is the name of the path that the planner finds.
+const ownPath = "own"
+
+// filedProblem is the file's problem along one of its paths, or the planner's.
 func filedProblem[T number](f *fileProblem, pathName string) (*problem[T], error) {
 	path, ok := f.paths[pathName]
-	if !ok {
-		known := strings.Join(slices.Sorted(maps.Keys(f.paths)), ", ")
+	if !ok && pathName != ownPath {
+		known := strings.Join(append(slices.Sorted(maps.Keys(f.paths)), ownPath), ", ")
 		return nil, fmt.Errorf("problem %s has no path %q; give --path one of: %s", f.Name, pathName, known)
 	}
 	return &problem[T]{
@@ -274,19 +277,14 @@ const stateQubits = 22
 // agreement is the relative error at which two results still agree.
 const agreement = 1e-10
 
-// circuitProblem is the amplitude network of a circuit along a path of the
-// planner's.
+// circuitProblem is the amplitude network of a circuit.
 func circuitProblem(c *circuit) (*problem[complex128], error) {
 	subscripts, shapes, tensors, err := c.network()
 	if err != nil {
 		return nil, err
 	}
-	path, err := einsum.Greedy(subscripts, shapes, einsum.GreedyOptions{})
-	if err != nil {
-		return nil, err
-	}
 	return &problem[complex128]{
-		name: c.name(), subscripts: subscripts, shapes: shapes, path: path,
+		name: c.name(), subscripts: subscripts, shapes: shapes,
 		operand: func(k int) []complex128 { return tensors[k] },
 		check:   c.check,
 	}, nil

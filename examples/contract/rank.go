@@ -11,6 +11,7 @@ import (
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/blas"
 	"github.com/hataori/hataori-go/engine/cpu"
+	"github.com/hataori/hataori-go/engine/einsum"
 	"github.com/hataori/hataori-go/engine/native"
 	"github.com/hataori/hataori-go/hataori"
 	"github.com/hataori/hataori-go/lanes"
@@ -43,7 +44,15 @@ func contractOn(ctx context.Context, comm transport.Comm, o *options, laneCount 
 // solve makes the job and the lanes, contracts the slices over all ranks and, on
 // the root, puts them together, checks and prints.
 func solve[T number](ctx context.Context, world *hataori.World, o *options, in *input, laneCount int, out io.Writer) error {
-	j, crew, err := prepare[T](o, in, laneCount)
+	p, err := problemOf[T](in, o)
+	if err := world.Agree(ctx, err); err != nil {
+		return err
+	}
+	plan, err := planOn(ctx, world, o, p)
+	if err != nil {
+		return err
+	}
+	j, crew, err := prepare(o, p, plan, laneCount)
 	defer func() {
 		for _, c := range crew {
 			_ = c.Close() // nothing is left that could be lost
@@ -121,13 +130,20 @@ func explain[T number](ctx context.Context, world *hataori.World, o *options, j 
 	return fmt.Errorf("%w; %s", failure, hint)
 }
 
-// prepare makes the job and one contractor per lane.
-func prepare[T number](o *options, in *input, laneCount int) (*job[T], []*contractor[T], error) {
-	p, err := problemOf[T](in, o)
-	if err != nil {
-		return nil, nil, err
+// planOn plans on the root and gives the plan to all ranks.
+func planOn[T number](ctx context.Context, world *hataori.World, o *options, p *problem[T]) (plan *einsum.Plan, err error) {
+	if world.Rank() == 0 {
+		plan, err = p.plan(o)
 	}
-	j, err := newJob(o, p)
+	if err := world.Agree(ctx, err); err != nil {
+		return nil, err
+	}
+	return hataori.Broadcast(ctx, world, hataori.Options{}, plan)
+}
+
+// prepare makes the job and one contractor per lane.
+func prepare[T number](o *options, p *problem[T], plan *einsum.Plan, laneCount int) (*job[T], []*contractor[T], error) {
+	j, err := newJob(p, plan)
 	if err != nil {
 		return nil, nil, err
 	}
