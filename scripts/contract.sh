@@ -2,7 +2,7 @@
 # examples/contract, one CGO_ENABLED=0 binary: the default run with Go alone, and, where the public problems lie beside the
 # project, every one of them against its golden values on 1, 2 and 4 ranks under both MPIs, with bit-equal sums.
 #
-#   scripts/contract.sh [--all]     --all takes both stored paths of each problem and both providers
+#   scripts/contract.sh [--all]     --all takes both stored paths of each problem, the planner's, and both providers
 set -u
 . "$(dirname "$0")/lib.sh"
 CGO_ENABLED=0 go build -o "$build/contract" ./examples/contract || exit 1
@@ -18,7 +18,7 @@ if [ ! -d "$problems" ]; then
   exit $bad
 fi
 paths=(opt_size) providers=(auto)
-[ "${1:-}" = --all ] && paths=(opt_size opt_flops) providers=(native blas)
+[ "${1:-}" = --all ] && paths=(opt_size opt_flops own) providers=(native blas)
 
 # sums LINE prints the fields that must not depend on ranks.
 sums() { grep -o '"\(sum\|norm2\|samples\|items\)":[^"]*' <<<"$1" | tr '\n' ' '; }
