@@ -176,7 +176,7 @@ func serve(once func() error) error {
 // allocations prints the allocations of a warm run; at least 10⁻⁹, since figures
 // are positive.
 func allocations(once func() error) error {
-	const runs = 100
+	const runs = 10
 	var before, after runtime.MemStats
 	for range 2 {
 		if err := once(); err != nil {
