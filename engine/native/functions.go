@@ -74,8 +74,8 @@ var realFunctions = map[engine.Unary]func(float64) float64{
 // exp reaches the end of the range, which math.Exp of some processors does not.
 func exp(x float64) float64 {
 	if x > 709 && x < 710 {
-		y := math.Exp(x / 2)
-		return y * y
+		const k, head, tail = 1023, 0x1.62e42fefa3800p-1, 0x1.ef35793c76730p-45 // ln 2 in two parts
+		return math.Ldexp(math.Exp((x-k*head)-k*tail), k)
 	}
 	return math.Exp(x)
 }

@@ -80,7 +80,7 @@ func arguments(u engine.Unary, n int, rnd *rand.Rand) []float64 {
 		tiny := math.Exp(-rnd.Float64() * 40)
 		switch u {
 		case engine.Exp:
-			x = append(x, signed(rnd.Float64()*745), signed(tiny), signed(rnd.Float64()))
+			x = append(x, signed(rnd.Float64()*745), 709+rnd.Float64()*0.78, signed(tiny), signed(rnd.Float64()))
 		case engine.Expm1:
 			x = append(x, signed(rnd.Float64()*709), signed(tiny), signed(rnd.Float64()*2))
 		case engine.Log:
