@@ -290,6 +290,7 @@ func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
 		}
 		return s, i, true
 	}
+	l.pause() // before it counts as idle: the statistics of a rank go out once all its lanes are
 	c.mu.Lock()
 	if s, i = c.claim(l); s == nil {
 		s, i = c.steal()
@@ -300,7 +301,6 @@ func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
 	}
 	c.idle = append(c.idle, l)
 	c.mu.Unlock()
-	l.pause()
 	since := l.clock.last
 	l.turning = true
 	woken := c.help != nil && c.help.drive(l.wake)

@@ -44,6 +44,9 @@ type dealer struct {
 
 	root   *farm.Root // with copies, m
 	source int        // of the report that is taken in
+	place  int        // and its place among the peers
+
+	account func(farm.Range) error // for unload: made once
 }
 
 // dealing is what the machines of ranks that grant have in common.
@@ -71,7 +74,10 @@ func (d *dealer) onReport(source int, h wire.Header, body []byte) error {
 		return fmt.Errorf("from rank %d: %w", source, err)
 	}
 	d.source = source
-	faults, err := d.cargo.unload(results, func(r farm.Range) error { return d.m.OnResults(place, r) })
+	if d.place = place; d.account == nil {
+		d.account = func(r farm.Range) error { return d.m.OnResults(d.place, r) }
+	}
+	faults, err := d.cargo.unload(results, d.account)
 	if err != nil {
 		return fmt.Errorf("from rank %d: %w", source, err)
 	}

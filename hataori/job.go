@@ -96,8 +96,10 @@ func (l *lane[L, T, U]) serve() {
 		case r != nil && !l.asking:
 			panic(r)
 		case r != nil:
+			l.st.pause()
 			l.retire(fmt.Errorf("Healthy(%d) panicked: %v", l.st.number, r))
 		case l.asking:
+			l.st.pause()
 			l.retire(fmt.Errorf("Healthy(%d): %w", l.st.number, ErrGoexit))
 		case l.st.turning: // the call ends with errTurn
 		default:
@@ -110,6 +112,7 @@ func (l *lane[L, T, U]) serve() {
 		err := l.ex.Healthy(l.st.number)
 		l.asking = false
 		if err != nil {
+			l.st.pause()
 			l.retire(err)
 			break
 		}

@@ -39,9 +39,11 @@ type turns struct {
 	fed     bool          // lanes were woken
 	calm    bool          // the last turn came to nothing, and no lane worked
 	polls   int           // turns since a full one
-	looked  time.Duration // when a lane last looked
-	gap     float64       // mean gap between the looks of lanes, in ns
-	square  float64       // and mean square
+	looked  int64         // last, when a lane made a turn
+	sawAt   time.Duration // when a lane last looked after a long gap
+	gap     float64       // mean long gap between looks of lanes, in ns
+	square  float64       // mean square
+	span    float64       // and mean time from one to the next
 	made    uint          // turns
 	own     farm.Local    // how the lanes fared at the last turn
 }
@@ -111,6 +113,7 @@ func (t *turns) try(speak bool) (moved, over bool) {
 	defer t.mu.Unlock()
 	t.speak = speak
 	moved = t.take()
+	t.looked = t.last.Load()
 	t.speak = false
 	if t.over {
 		t.bell.ring()
@@ -133,23 +136,23 @@ func (t *turns) look(now time.Duration, idle bool) {
 	}
 }
 
-// saw takes in that a lane looks. Of the gaps between looks, the one in which a
-// moment chosen at random falls is as long as the mean of their squares divided
-// by their mean: uneven are gaps where that is longer than a nap, and twice the
-// mean.
+// saw takes in that a lane looks after a long gap. The gap in which a moment chosen
+// at random falls is as long as the squares of gaps divided by the time they are
+// from: gaps are uneven where that is longer than a nap, and twice a gap.
 func (t *turns) saw(now time.Duration) {
 	if !t.mu.TryLock() {
 		return
 	}
 	defer t.mu.Unlock()
-	gap := float64(min(now-t.looked, leave))
-	first := t.looked == 0
-	if t.looked = now; first {
+	gap, span := float64(min(int64(now)-t.looked, int64(leave))), float64(now-t.sawAt)
+	first := t.looked == 0 || t.sawAt == 0
+	if t.sawAt = now; first || gap <= 0 {
 		return
 	}
 	t.gap += (gap - t.gap) / 256
 	t.square += (gap*gap - t.square) / 256
-	t.uneven.Store(t.square > max(float64(latest), 2*t.gap)*t.gap)
+	t.span += (span - t.span) / 256
+	t.uneven.Store(t.square > max(float64(latest)*t.span, 2*t.gap*t.gap))
 }
 
 // drive makes turns until a lane that waits is woken, and reports false if that

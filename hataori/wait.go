@@ -24,7 +24,7 @@ type yielder struct{ polls, every int }
 // How many polls go by between two offers.
 const (
 	yieldOften  = 8    // where all processors may be busy
-	yieldSeldom = 1024 // where one is to spare
+	yieldSeldom = 8192 // where one is to spare
 )
 
 func (y *yielder) yield() {

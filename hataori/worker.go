@@ -127,7 +127,7 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 // onGrant cuts a grant into items and keeps its bytes.
 func (u *upward) onGrant(h wire.Header, body []byte) (farm.Range, *wire.Items, error) {
 	items, err := wire.ParseItems(h, body, u.size)
-	u.recv.keep = true
+	u.recv.keep = len(body) > wire.Small
 	return farm.Range{First: h.First, End: h.First + h.Count}, items, err
 }
 

@@ -131,13 +131,18 @@ type Items struct {
 	keyed bool
 	ends  []byte
 	data  []byte
+	small [Small]byte
 }
+
+// Small is the length up to which ParseItems copies a body, so that what it came
+// in can be used again.
+const Small = 64
 
 // KeySize is the length of a key in front of an item.
 const KeySize = 8
 
 // ParseItems checks the body of a grant of h.Count items of the given encoded
-// size, −1 for variable.
+// size, −1 for variable, and keeps it, unless it is small.
 func ParseItems(h Header, body []byte, size int) (*Items, error) {
 	if h.First < 0 || h.Count < 1 || h.First > math.MaxInt64-h.Count {
 		return nil, wrong("grant of %d indices from %d", h.Count, h.First)
@@ -145,7 +150,11 @@ func ParseItems(h Header, body []byte, size int) (*Items, error) {
 	if variable := h.Flags&Variable != 0; variable != (size < 0) {
 		return nil, wrong("grant with variable lengths: %v, expected %v", variable, size < 0)
 	}
-	it := &Items{first: h.First, size: size, data: body, keyed: h.Flags&Keyed != 0}
+	it := &Items{first: h.First, size: size, keyed: h.Flags&Keyed != 0}
+	if len(body) <= Small {
+		body = it.small[:copy(it.small[:], body)]
+	}
+	it.data = body
 	if it.keyed && size >= 0 {
 		size += KeySize
 		it.size = size
