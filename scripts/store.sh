@@ -27,7 +27,7 @@ agree() {
   /usr/bin/python3 -c '
 import h5py, numpy as np, sys
 with h5py.File(sys.argv[1]) as f:
-    assert f["slices"].shape == (64, f["slices"].shape[1]) and f["slices_done"][...].all()
+    assert f["slices"].shape == (512, f["slices"].shape[1]) and f["slices_done"][...].all()
     assert f["output"].shape == (2,) * 10 and f["output"].dtype == np.complex128
     assert np.isfinite(f["output"][...]).all() and np.abs(f["output"][...]).max() > 0' "$1" || fail "h5py: $1"
 }
