@@ -141,7 +141,11 @@ func (c *coordinator) receive() (bool, error) {
 		if r.keep || r.buf == nil || cap(r.buf) > keepBuffer {
 			r.buf, r.keep = make([]byte, min(max(2*len(r.buf), 64), 1024)), false // the next is likely to be as long
 		}
-		st, found, taken, err := c.w.express.Take(r.buf[:cap(r.buf)])
+		looks := 1
+		if c.turns != nil && c.calm {
+			looks = looksCalm
+		}
+		st, found, taken, err := c.w.express.Take(r.buf[:cap(r.buf)], looks)
 		switch {
 		case err != nil || !found:
 			return false, err
@@ -172,6 +176,10 @@ func (c *coordinator) receive() (bool, error) {
 	}
 	return done, nil
 }
+
+// looksCalm is how often a turn looks for a message while no lane works: about as
+// long as the rest of the turn takes.
+const looksCalm = 8
 
 // gaveUp notices that this rank's context ended or that its executor failed,
 // once.

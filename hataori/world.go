@@ -67,7 +67,7 @@ func NewWorld(t Transport) (*World, error) {
 // plain is a transport without ways of its own to save steps.
 type plain struct{ transport.Comm }
 
-func (p plain) Take([]byte) (st transport.Status, found, taken bool, err error) {
+func (p plain) Take([]byte, int) (st transport.Status, found, taken bool, err error) {
 	st, found, err = p.Iprobe(transport.AnySource, transport.AnyTag)
 	return st, found, false, err
 }

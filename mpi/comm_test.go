@@ -84,7 +84,7 @@ func looksLikeHeader(ctx context.Context, w *mpi.Comm) error {
 			for found := way != "take"; !found; {
 				var st mpi.Status
 				var taken bool
-				if st, found, taken, err = w.Take(nil); err != nil || taken || found && st != (mpi.Status{Source: prev, Tag: 1, Count: len(text)}) {
+				if st, found, taken, err = w.Take(nil, 1); err != nil || taken || found && st != (mpi.Status{Source: prev, Tag: 1, Count: len(text)}) {
 					return wrongf("take of %q: %+v, taken: %v, %v", text, st, taken, err)
 				}
 			}

@@ -18,6 +18,7 @@ type crossing struct {
 	dataType, comm  uintptr
 	peer, tag       uintptr
 	request, status uintptr // addresses
+	looks           uintptr // tests that may come to nothing
 	flag            int32   // of MPI_Test
 	stage           int32   // 1: the second function was called
 }
@@ -34,7 +35,7 @@ type ahead struct {
 var _ transport.Express = (*Comm)(nil)
 
 // Take implements [transport.Express].
-func (c *Comm) Take(p []byte) (st Status, found, taken bool, err error) {
+func (c *Comm) Take(p []byte, looks int) (st Status, found, taken bool, err error) {
 	if err := c.enter("Take"); err != nil {
 		return st, false, false, err
 	}
@@ -44,7 +45,7 @@ func (c *Comm) Take(p []byte) (st Status, found, taken bool, err error) {
 		return st, found, false, nil
 	}
 	if len(c.stash) == 0 {
-		got, st, err := c.pull()
+		got, st, err := c.pull(looks)
 		switch {
 		case err != nil:
 			return st, false, false, err
@@ -68,7 +69,7 @@ func (c *Comm) Take(p []byte) (st Status, found, taken bool, err error) {
 
 // pull returns the next message that has come, or nil. It is valid until the next
 // call. The gate is held.
-func (c *Comm) pull() ([]byte, Status, error) {
+func (c *Comm) pull(looks int) ([]byte, Status, error) {
 	a, l := &c.ahead, c.lib
 	if !a.on {
 		if a.land[0] == nil {
@@ -84,6 +85,7 @@ func (c *Comm) pull() ([]byte, Status, error) {
 	}
 	x := c.cross(fnIrecv, a.land[1][:c.short], &a.h)
 	x.peer, x.tag = l.wild(AnySource, AnyTag)
+	x.looks = uintptr(max(looks, 1))
 	rc := l.crossTake()
 	switch {
 	case rc != 0 && x.stage == 0:
@@ -106,7 +108,7 @@ func (c *Comm) pull() ([]byte, Status, error) {
 // pullAll keeps what has come for those who look for a message of their own.
 func (c *Comm) pullAll() error {
 	for c.ahead.on {
-		got, st, err := c.pull()
+		got, st, err := c.pull(1)
 		if got == nil || err != nil {
 			return err
 		}

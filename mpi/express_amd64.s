@@ -14,11 +14,13 @@ DATA ·takeAddr(SB)/8, $crossTake(SB)
 GLOBL ·giveAddr(SB), NOPTR|RODATA, $8
 DATA ·giveAddr(SB)/8, $crossGive(SB)
 
-// MPI_Test; MPI_Irecv if it finds the request done.
+// MPI_Test, up to looks times; MPI_Irecv once it finds the request done.
 TEXT crossTake(SB), NOSPLIT|NOFRAME, $0
 	SUBQ $24, SP
 	MOVQ BX, 16(SP)
 	MOVQ DI, BX
+
+look:
 	MOVQ crossing_request(BX), DI
 	LEAQ crossing_flag(BX), SI
 	MOVQ crossing_status(BX), DX
@@ -28,7 +30,12 @@ TEXT crossTake(SB), NOSPLIT|NOFRAME, $0
 	TESTL AX, AX
 	JNE  out
 	CMPL crossing_flag(BX), $0
-	JEQ  out
+	JNE  found
+	DECQ crossing_looks(BX)
+	JNE  look
+	JMP  out
+
+found:
 	MOVQ crossing_buf(BX), DI
 	MOVQ crossing_count(BX), SI
 	MOVQ crossing_dataType(BX), DX

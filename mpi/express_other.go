@@ -3,11 +3,16 @@
 package mpi
 
 func (l *library) crossTake() int {
-	if rc := l.crossTest(); rc != 0 || l.cross.flag == 0 {
-		return rc
+	for x := &l.cross; ; {
+		rc := l.crossTest()
+		if rc == 0 && x.flag != 0 {
+			x.stage = 1
+			return l.crossStart(fnIrecv)
+		}
+		if x.looks--; rc != 0 || x.looks == 0 {
+			return rc
+		}
 	}
-	l.cross.stage = 1
-	return l.crossStart(fnIrecv)
 }
 
 func (l *library) crossGive() int {

@@ -122,10 +122,10 @@ type OwnProcess interface {
 // Express is implemented by a Comm in which two steps cost little more than one:
 // with a library below it, the way there and back is what costs.
 type Express interface {
-	// Take looks for a message of any source and tag, like Iprobe. One that fits
-	// into p may be received at once: then taken is true, and p holds st.Count
-	// bytes. Else it is left for Irecv.
-	Take(p []byte) (st Status, found, taken bool, err error)
+	// Take looks for a message of any source and tag, like Iprobe, up to that many
+	// times. One that fits into p may be received at once: then taken is true, and
+	// p holds st.Count bytes. Else it is left for Irecv.
+	Take(p []byte, looks int) (st Status, found, taken bool, err error)
 
 	// Give is Isend, but returns no request for a message that has left p.
 	Give(p []byte, dest, tag int) (Request, error)

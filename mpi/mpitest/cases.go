@@ -145,7 +145,7 @@ func caseExpress(p *proc) {
 		if chance>>30 < 2 || next[source][tag-5] == count/2 {
 			got := make([]byte, []int{0, 48, 3000}[chance>>16%3])
 			p.until("Take", func() bool {
-				st, found, taken, err := x.Take(got)
+				st, found, taken, err := x.Take(got, 1+int(chance>>24%4))
 				p.must(err)
 				switch {
 				case taken:
@@ -170,7 +170,7 @@ func caseExpress(p *proc) {
 	for _, s := range sends {
 		p.wait("send", s)
 	}
-	if st, found, _, err := x.Take(nil); found || err != nil {
+	if st, found, _, err := x.Take(nil, 1); found || err != nil {
 		p.require(false, "a message was left over: %+v, %v", st, err)
 	}
 }

@@ -174,7 +174,7 @@ func (c *Comm) Iprobe(source, tag int) (transport.Status, bool, error) {
 
 // Take looks for a message, and receives some of the short ones, see
 // transport.Express.
-func (c *Comm) Take(p []byte) (st transport.Status, found, taken bool, err error) {
+func (c *Comm) Take(p []byte, _ int) (st transport.Status, found, taken bool, err error) {
 	st, found, err = c.Iprobe(transport.AnySource, transport.AnyTag)
 	if !found || st.Count > len(p) || st.Count > c.g.net.opts.Eager || c.g.net.chance(3, c.rank, st.Source, st.Tag, st.Count) == 0 {
 		return st, found, false, err
