@@ -142,7 +142,7 @@ func (c *coordinator) receive() (bool, error) {
 			r.buf, r.keep = make([]byte, min(max(2*len(r.buf), 64), 1024)), false // the next is likely to be as long
 		}
 		looks := 1
-		if c.turns != nil && c.calm {
+		if c.turns != nil && c.calm && c.hot {
 			looks = looksCalm
 		}
 		st, found, taken, err := c.w.express.Take(r.buf[:cap(r.buf)], looks)
@@ -177,8 +177,8 @@ func (c *coordinator) receive() (bool, error) {
 	return done, nil
 }
 
-// looksCalm is how often a turn looks for a message while no lane works: about as
-// long as the rest of the turn takes.
+// looksCalm is how often a turn looks for a message while no lane works and nobody
+// naps: about as long as the rest of the turn takes.
 const looksCalm = 8
 
 // gaveUp notices that this rank's context ended or that its executor failed,

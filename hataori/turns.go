@@ -36,6 +36,7 @@ type turns struct {
 	over    bool          // there will not be another
 	err     error         // why, if it is not that all is done
 	speak   bool          // this turn is for what there is to say, not for messages
+	hot     bool          // whoever makes the turns does not nap between two
 	fed     bool          // lanes were woken
 	calm    bool          // the last turn came to nothing, and no lane worked
 	polls   int           // turns since a full one
@@ -111,7 +112,7 @@ func (t *turns) try(speak bool) (moved, over bool) {
 		return false, false
 	}
 	defer t.mu.Unlock()
-	t.speak = speak
+	t.speak, t.hot = speak, true
 	moved = t.take()
 	t.looked = t.last.Load()
 	t.speak = false
@@ -193,9 +194,10 @@ func (t *turns) drive(woken <-chan struct{}) (ok bool) {
 }
 
 // must makes a turn, after that of somebody else if need be.
-func (t *turns) must() (moved, over, fed, starving bool) {
+func (t *turns) must(hot bool) (moved, over, fed, starving bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	t.hot = hot
 	moved = t.take()
 	fed, t.fed = t.fed, false
 	return moved, t.over, fed, t.own.Idle > 0 || t.own.Healthy == 0
@@ -216,7 +218,7 @@ func (c *coordinator) makeTurns() error {
 	t := c.turns
 	leads, found := false, false
 	for {
-		moved, over, fed, starving := t.must()
+		moved, over, fed, starving := t.must(c.ladder.nap == 0)
 		if over {
 			return t.err
 		}
