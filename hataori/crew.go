@@ -392,9 +392,10 @@ func (c *crew) snapshot() farm.Local {
 	return farm.Local{Open: c.q.Open(), Healthy: c.healthy, Idle: len(c.idle)}
 }
 
-// retire takes a lane out whose resource is not healthy. If it had been woken
+// retire takes the lane out, whose resource is not healthy. If it had been woken
 // for an index, another lane has to be.
-func (c *crew) retire(err error) {
+func (c *crew) retire(l *laneState, err error) {
+	l.pause() // before the rank may be done, as in next
 	c.spill()
 	c.mu.Lock()
 	c.healthy--

@@ -96,11 +96,9 @@ func (l *lane[L, T, U]) serve() {
 		case r != nil && !l.asking:
 			panic(r)
 		case r != nil:
-			l.st.pause()
-			l.retire(fmt.Errorf("Healthy(%d) panicked: %v", l.st.number, r))
+			l.retire(l.st, fmt.Errorf("Healthy(%d) panicked: %v", l.st.number, r))
 		case l.asking:
-			l.st.pause()
-			l.retire(fmt.Errorf("Healthy(%d): %w", l.st.number, ErrGoexit))
+			l.retire(l.st, fmt.Errorf("Healthy(%d): %w", l.st.number, ErrGoexit))
 		case l.st.turning: // the call ends with errTurn
 		default:
 			l.failed(&fault{kind: KindGoexit, err: ErrGoexit, message: ErrGoexit.Error()})
@@ -112,8 +110,7 @@ func (l *lane[L, T, U]) serve() {
 		err := l.ex.Healthy(l.st.number)
 		l.asking = false
 		if err != nil {
-			l.st.pause()
-			l.retire(err)
+			l.retire(l.st, err)
 			break
 		}
 		seg, i, ok := l.next(l.st)

@@ -139,7 +139,8 @@ func (c *coordinator) receive() (bool, error) {
 	r := &c.recv
 	if r.req == nil {
 		if r.keep || r.buf == nil || cap(r.buf) > keepBuffer {
-			r.buf, r.keep = make([]byte, min(max(2*len(r.buf), 64), 1024)), false // the next is likely to be as long
+			// The next is likely to be about as long. A longer one gets a buffer of its own.
+			r.buf, r.keep = make([]byte, min(max(2*len(r.buf), shortest), 1024)), false
 		}
 		looks := 1
 		if c.turns != nil && c.calm && c.hot {
@@ -176,6 +177,9 @@ func (c *coordinator) receive() (bool, error) {
 	}
 	return done, nil
 }
+
+// shortest is the length of the smallest buffer for messages.
+const shortest = 64
 
 // looksCalm is how often a turn looks for a message while no lane works and nobody
 // naps: about as long as the rest of the turn takes.

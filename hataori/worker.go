@@ -124,7 +124,7 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 	return l.m.OnGrant(g, h.Flags&wire.Pinned != 0, items)
 }
 
-// onGrant cuts a grant into items and keeps its bytes.
+// onGrant cuts a grant into items, and keeps the message if they lie in it.
 func (u *upward) onGrant(h wire.Header, body []byte) (farm.Range, *wire.Items, error) {
 	items, err := wire.ParseItems(h, body, u.size)
 	u.recv.keep = len(body) > wire.Small

@@ -29,12 +29,15 @@ type crossing struct {
 type ahead struct {
 	h    uintptr // MPI request, written by the library
 	on   bool
+	ends bool      // it was cancelled, and has not ended
 	land [2][]byte // where this one lands, and the next
 }
 
 var _ transport.Express = (*Comm)(nil)
 
-// Take implements [transport.Express].
+// Take implements [transport.Express]. From its first call on a receive is posted that
+// gets every message of c, until an Irecv that finds none: what Take does not return
+// is kept for Iprobe and Irecv.
 func (c *Comm) Take(p []byte, looks int) (st Status, found, taken bool, err error) {
 	if err := c.enter("Take"); err != nil {
 		return st, false, false, err
@@ -71,6 +74,11 @@ func (c *Comm) Take(p []byte, looks int) (st Status, found, taken bool, err erro
 // call. The gate is held.
 func (c *Comm) pull(looks int) ([]byte, Status, error) {
 	a, l := &c.ahead, c.lib
+	if a.ends {
+		if err := c.withdraw(); err != nil {
+			return nil, Status{}, err
+		}
+	}
 	if !a.on {
 		if a.land[0] == nil {
 			a.land = [2][]byte{make([]byte, c.short), make([]byte, c.short)}
@@ -123,7 +131,7 @@ func (c *Comm) keep(got []byte, st Status) {
 
 // forgo notes that no receive is posted ahead any more.
 func (c *Comm) forgo() {
-	c.ahead.on = false
+	c.ahead.on, c.ahead.ends = false, false
 	for i, d := range c.lib.ahead {
 		if d == c {
 			c.lib.ahead = append(c.lib.ahead[:i], c.lib.ahead[i+1:]...)
@@ -133,15 +141,19 @@ func (c *Comm) forgo() {
 }
 
 // withdraw ends the receive that is posted ahead, and keeps the message that it got
-// after all. One that is coming in pieces is waited for, but not for ever. The gate
-// is held.
+// after all. The end is local and comes at once, unless a message is half here: that
+// is waited for, but no longer than abandonPatience, as the gate is held; then it may
+// be called again.
 func (c *Comm) withdraw() error {
 	a, l := &c.ahead, c.lib
 	if !a.on {
 		return nil
 	}
-	if err := l.call(fnCancel, word(&a.h)); err != nil {
-		return err
+	if !a.ends {
+		if err := l.call(fnCancel, word(&a.h)); err != nil {
+			return err
+		}
+		a.ends = true
 	}
 	for end := time.Now().Add(abandonPatience); ; {
 		if err := l.call(fnTest, word(&a.h), l.outAddr(0), l.statusAddr()); err != nil {
@@ -152,7 +164,7 @@ func (c *Comm) withdraw() error {
 			break
 		}
 		if time.Now().After(end) {
-			return &Error{Op: "Cancel", Err: ErrBusy, Text: "a message is coming and does not end"}
+			return &Error{Op: "Cancel", Err: ErrBusy, Text: "a message is coming and does not end; try again once its sender goes on"}
 		}
 	}
 	c.forgo()

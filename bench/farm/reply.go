@@ -12,11 +12,19 @@ import (
 	"github.com/hataori/hataori-go/transport"
 )
 
+// watched is what a transport of MPI offers: a stopwatch that hid some of it would
+// measure another scheduler.
+type watched interface {
+	transport.Comm
+	transport.Express
+	transport.OwnProcess
+}
+
 // stopwatch is a transport that measures, on a rank that has one request in
 // flight, how long the root takes to answer: from the start of the send to the
-// probe that finds the answer.
+// look that finds the answer.
 type stopwatch struct {
-	transport.Comm
+	watched
 	inner   *stopwatch // what Private gave
 	waiting bool
 	asked   time.Duration
@@ -24,23 +32,26 @@ type stopwatch struct {
 }
 
 func (s *stopwatch) Private() (transport.Comm, error) {
-	c, err := s.Comm.Private()
-	s.inner = &stopwatch{Comm: c}
-	return s.inner, err
+	c, err := s.watched.Private()
+	if err != nil {
+		return nil, err
+	}
+	s.inner = &stopwatch{watched: c.(watched)}
+	return s.inner, nil
 }
 
-func (s *stopwatch) Isend(p []byte, dest, tag int) (transport.Request, error) {
+func (s *stopwatch) Give(p []byte, dest, tag int) (transport.Request, error) {
 	s.waiting, s.asked = true, monotonic()
-	return s.Comm.Isend(p, dest, tag)
+	return s.watched.Give(p, dest, tag)
 }
 
-func (s *stopwatch) Iprobe(source, tag int) (transport.Status, bool, error) {
-	st, ok, err := s.Comm.Iprobe(source, tag)
-	if ok && s.waiting {
+func (s *stopwatch) Take(p []byte, looks int) (st transport.Status, found, taken bool, err error) {
+	st, found, taken, err = s.watched.Take(p, looks)
+	if found && s.waiting {
 		s.waiting = false
 		s.answers = append(s.answers, monotonic()-s.asked)
 	}
-	return st, ok, err
+	return st, found, taken, err
 }
 
 // reply returns the 99th percentile, in µs, of the time that the root takes to
@@ -51,7 +62,7 @@ func reply(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 	if rt.World().Size() != 2 {
 		return 0, errors.New("farm: reply wants two ranks")
 	}
-	watch := &stopwatch{Comm: rt.World()}
+	watch := &stopwatch{watched: rt.World()}
 	world, err := hataori.NewWorld(watch)
 	if err != nil {
 		return 0, err

@@ -18,6 +18,7 @@ type Comm struct {
 	host  string
 	busy  atomic.Bool
 	round int // collective calls started on this rank
+	takes int // calls of Take
 	freed bool
 }
 
@@ -172,11 +173,12 @@ func (c *Comm) Iprobe(source, tag int) (transport.Status, bool, error) {
 	return m.status(), true, nil
 }
 
-// Take looks for a message, and receives some of the short ones, see
-// transport.Express.
+// Take looks for a message, and receives short ones, with Options.Seed some of
+// them, see transport.Express.
 func (c *Comm) Take(p []byte, _ int) (st transport.Status, found, taken bool, err error) {
 	st, found, err = c.Iprobe(transport.AnySource, transport.AnyTag)
-	if !found || st.Count > len(p) || st.Count > c.g.net.opts.Eager || c.g.net.chance(3, c.rank, st.Source, st.Tag, st.Count) == 0 {
+	c.takes++
+	if !found || st.Count > len(p) || st.Count > c.g.net.opts.Eager || c.g.net.chance(3, c.rank, c.takes) == 1 {
 		return st, found, false, err
 	}
 	r, err := c.Irecv(p, st.Source, st.Tag)

@@ -269,3 +269,28 @@ func FuzzMessage(f *testing.F) {
 		}
 	})
 }
+
+// The bytes that a small grant came in can be used again; those of a longer one are
+// kept.
+func TestSmallItems(t *testing.T) {
+	for _, n := range []int{0, 1, Small, Small + 1} {
+		for _, size := range []int{1, -1} {
+			h, body := Header{Count: int64(n)}, bytes.Repeat([]byte{7}, n)
+			if size < 0 {
+				h = Header{Count: 1, Flags: Variable}
+				body = append([]byte{byte(n), 0, 0, 0, 0, 0, 0, 0}, body...)
+			} else if n == 0 {
+				continue // a grant has items
+			}
+			it, err := ParseItems(h, body, size)
+			if err != nil {
+				t.Fatal(err)
+			}
+			small := len(body) <= Small
+			clear(body)
+			if got := it.At(0); n > 0 && small && got[0] != 7 {
+				t.Errorf("%d bytes of size %d: the item is in the message", n, size)
+			}
+		}
+	}
+}
