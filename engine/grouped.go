@@ -173,7 +173,7 @@ func (g GroupedDot) checkApart(spans []jobSpan) error {
 	if job == NoJob {
 		return nil
 	}
-	return &JobError{Op: "GroupedDot", Job: job, Operand: Output(0), Other: other, Reason: fmt.Sprintf("it shares elements with that of job %d", other)}
+	return &JobError{Op: "GroupedDot", Job: job, Operand: Output(0), Other: other, Reason: fmt.Sprintf("it shares elements with that of job %d: put one of them into another operation, with Beta 1 to add them up", other)}
 }
 
 // meet says whether the outputs of two jobs share an element.

@@ -115,6 +115,7 @@ func (h *history) String() string {
 type outcome struct {
 	results []string
 	err     error
+	counted int // Stats.Items
 }
 
 // run makes the calls of the history on one rank.
@@ -122,9 +123,7 @@ func (h *history) run(w *World, ran []atomic.Int32, out []outcome) error {
 	w.hot = h.hot
 	w.pause = func(d time.Duration) { time.Sleep(max(d, h.nap)) } // the bubble's time
 	for call := range out {
-		if err := h.call(w, ran, &out[call]); err != nil {
-			return err
-		}
+		h.call(w, ran, &out[call])
 		if call < len(out)-1 { // forget who was evaluated, between two agreements
 			for k := range 2 {
 				if err := w.Agree(context.Background(), nil); err != nil {
@@ -139,7 +138,7 @@ func (h *history) run(w *World, ran []atomic.Int32, out []outcome) error {
 	return nil
 }
 
-func (h *history) call(w *World, ran []atomic.Int32, out *outcome) error {
+func (h *history) call(w *World, ran []atomic.Int32, out *outcome) {
 	me := w.Rank()
 	ctx := context.Background()
 	if d, ok := h.cancel[me]; ok {
@@ -199,10 +198,7 @@ func (h *history) call(w *World, ran []atomic.Int32, out *outcome) error {
 		}
 		return item + "!", nil
 	})
-	if me == o.Root && out.err == nil && (st.Items < len(items) || st.Items > len(items)*(1+o.Copies)) {
-		return fmt.Errorf("statistics count %d of %d items", st.Items, len(items))
-	}
-	return nil
+	out.counted = st.Items
 }
 
 // check compares what the ranks got with a serial evaluation.
@@ -228,6 +224,10 @@ func (h *history) check(ran []atomic.Int32, outs [][]outcome) error {
 			if o.err != nil && o.results != nil || r != h.opts.Root && o.results != nil {
 				return fmt.Errorf("call %d: rank %d got results", call, r)
 			}
+		}
+		n := len(h.cost)
+		if c := outs[h.opts.Root][call].counted; first == nil && (c < n || c > n*(1+h.opts.Copies)) {
+			return fmt.Errorf("call %d: statistics count %d of %d items", call, c, n)
 		}
 		if err := h.judge(first, lowest, outs[h.opts.Root][call].results); err != nil {
 			return fmt.Errorf("call %d: %w", call, err)
