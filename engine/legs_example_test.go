@@ -62,5 +62,5 @@ func ExampleGroupedDot() {
 	// Output:
 	// <nil>
 	// [10 3 2 7 4] <nil>
-	// engine: GroupedDot: job 1, block of output 0: it shares elements with that of job 0
+	// engine: GroupedDot: job 1, block of output 0: it shares elements with that of job 0: put one of them into another operation, with Beta 1 to add them up
 }
