@@ -37,7 +37,7 @@ type options struct {
 // The default circuit: large enough to show what lanes are for, small enough
 // that its state vector can check it.
 const (
-	defaultCircuit = "4x5x26"
+	defaultCircuit = "4x5x42"
 	defaultOpen    = 10
 	defaultSlices  = 16
 )
