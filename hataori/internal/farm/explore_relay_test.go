@@ -1,44 +1,54 @@
 package farm
 
 import (
-	"fmt"
 	"slices"
 	"testing"
 	"time"
 )
 
-// clone copies the machine, for tests.
-func (r *Relay) clone() *Relay {
-	c := &Relay{up: r.up.clone(), down: r.down.clone(), firstSeen: r.firstSeen}
-	c.q, c.down.q = c.up.q, c.up.q
+// copyTo makes a copy, in the memory of c unless it is nil.
+//
+//go:norace
+func (t *tree) copyTo(c *tree) *tree {
+	if c == nil {
+		c = &tree{nodes: make([]treeNode, len(t.nodes))}
+	}
+	old := *c
+	*c = *t
+	c.ran, c.result, c.nodes = append(old.ran[:0], t.ran...), append(old.result[:0], t.result...), old.nodes
+	for i := range c.nodes {
+		t.nodes[i].copyTo(&c.nodes[i])
+	}
 	return c
 }
 
-func (t *tree) clone() *tree {
-	c := *t
-	c.ran, c.result, c.nodes = slices.Clone(t.ran), slices.Clone(t.result), slices.Clone(t.nodes)
-	for i := range c.nodes {
-		x := &c.nodes[i]
-		switch {
-		case x.root != nil:
-			x.root = x.root.clone()
-			x.q = x.root.q
-		case x.relay != nil:
-			x.relay = x.relay.clone()
-			x.q = x.relay.q
-		default:
-			x.w = x.w.clone()
-			x.q = x.w.q
-		}
-		x.lanes = slices.Clone(x.lanes)
-		x.finished, x.failed, x.dropped = slices.Clone(x.finished), slices.Clone(x.failed), slices.Clone(x.dropped)
-		x.up, x.down = slices.Clone(x.up), slices.Clone(x.down)
+//go:norace
+func (x *treeNode) copyTo(c *treeNode) {
+	old := *c
+	if old.q == nil {
+		old.q, old.root, old.relay, old.w = new(Queue), new(Root), new(Relay), new(Worker)
 	}
-	return &c
+	*c = *x
+	c.q = old.q
+	x.q.copyTo(c.q)
+	switch {
+	case x.root != nil:
+		c.root = old.root
+		x.root.copyTo(c.root, c.q)
+	case x.relay != nil:
+		c.relay = old.relay
+		x.relay.copyTo(c.relay, c.q)
+	default:
+		c.w = old.w
+		x.w.copyTo(c.w, c.q)
+	}
+	c.lanes, c.finished = append(old.lanes[:0], x.lanes...), append(old.finished[:0], x.finished...)
+	c.failed, c.dropped = append(old.failed[:0], x.failed...), append(old.dropped[:0], x.dropped...)
+	c.up, c.down = append(old.up[:0], x.up...), append(old.down[:0], x.down...)
 }
 
-func (t *tree) key() []byte {
-	var b keyer
+//go:norace
+func (t *tree) key(b *keyer) {
 	b.flag(t.ended)
 	b.num(int64(t.sick), t.lowest)
 	for i := range t.ran {
@@ -65,60 +75,54 @@ func (t *tree) key() []byte {
 		b.flag(x.aborted, x.told)
 		b.messages(x.up, x.down)
 	}
-	return b
 }
 
 // moves is everything that can happen.
-func (t *tree) moves() (out []move) {
-	add := func(do func(c *tree) error, format string, args ...any) {
-		out = append(out, move{fmt.Sprintf(format, args...), func() (world, error) {
-			c := t.clone()
-			return c, do(c)
-		}})
+func (t *tree) moves(to []move[*tree]) []move[*tree] {
+	add := func(rank int, what string, item int64, do func(c *tree) error) {
+		to = append(to, move[*tree]{rank, what, item, do})
 	}
 	for n := range t.nodes {
 		x := &t.nodes[n]
 		t.laneMoves(n, add)
 		if slices.Contains(t.c.cancel, n) && !x.aborted && !t.done() {
-			add(func(c *tree) error { c.nodes[n].aborted, c.ended = true, true; return nil }, "rank %d: context ends", n)
+			add(n, "context ends", noItem, func(c *tree) error { c.nodes[n].aborted, c.ended = true, true; return nil })
 		}
-		add(func(c *tree) error { return c.step(n, false, false) }, "rank %d: step", n)
+		add(n, "step", noItem, func(c *tree) error { return c.step(n, false, false) })
 		if x.root == nil {
-			add(func(c *tree) error { return c.step(n, true, false) }, "rank %d: step, flush", n)
+			add(n, "step, flush", noItem, func(c *tree) error { return c.step(n, true, false) })
 		}
 		if t.c.cut && x.w == nil {
-			add(func(c *tree) error { return c.step(n, false, true) }, "rank %d: step, batches cut", n)
+			add(n, "step, batches cut", noItem, func(c *tree) error { return c.step(n, false, true) })
 		}
 		if len(x.up) > 0 {
-			add(func(c *tree) error { return c.arriveUp(n) }, "rank %d: report arrives", n)
+			add(n, "report arrives", noItem, func(c *tree) error { return c.arriveUp(n) })
 		}
 		if len(x.down) > 0 {
-			add(func(c *tree) error { return c.arriveDown(n) }, "rank %d: message arrives", n)
+			add(n, "message arrives", noItem, func(c *tree) error { return c.arriveDown(n) })
 		}
 	}
-	return out
+	return to
 }
 
-func (t *tree) laneMoves(n int, add func(do func(c *tree) error, format string, args ...any)) {
+func (t *tree) laneMoves(n int, add func(rank int, what string, item int64, do func(c *tree) error)) {
 	x := &t.nodes[n]
-	seen := map[int64]bool{}
 	for l, cur := range x.lanes {
-		if seen[cur] {
+		if slices.Contains(x.lanes[:l], cur) {
 			continue // an idle lane is like another
 		}
-		seen[cur] = true
 		switch {
 		case cur == idleLane:
 			if t.sick > 0 {
-				add(func(c *tree) error { c.nodes[n].lanes[l] = deadLane; c.sick--; return nil }, "rank %d: lane gets sick", n)
+				add(n, "lane gets sick", noItem, func(c *tree) error { c.nodes[n].lanes[l] = deadLane; c.sick--; return nil })
 			}
 			if x.q.Left() > 0 {
-				add(func(c *tree) error { return c.claim(n, l) }, "rank %d: lane claims", n)
+				add(n, "lane claims", noItem, func(c *tree) error { return c.claim(n, l) })
 			}
 		case cur >= 0:
-			add(func(c *tree) error { return c.end(n, l, false) }, "rank %d: item %d ends", n, cur)
+			add(n, "item %d ends", cur, func(c *tree) error { return c.end(n, l, false) })
 			if x.mayGiveUp(cur) {
-				add(func(c *tree) error { return c.end(n, l, true) }, "rank %d: item %d gives up", n, cur)
+				add(n, "item %d gives up", cur, func(c *tree) error { return c.end(n, l, true) })
 			}
 		}
 	}
@@ -129,8 +133,7 @@ func (t *tree) laneMoves(n int, add func(do func(c *tree) error, format string, 
 func TestExploreRelay(t *testing.T) {
 	const us = time.Microsecond
 	chain := []int{0, 1} // the root, a relay, one rank behind it
-	total := 0
-	for _, c := range []treeConfig{
+	worlds := []treeConfig{
 		{name: "prefetch", items: 3, parents: chain, lanes: []int{1, 1, 1}, item: us},
 		{name: "two lanes each", large: true, items: 4, parents: chain, lanes: []int{0, 2, 2}},
 		{name: "failures", items: 3, parents: chain, lanes: []int{1, 1, 1}, fail: 0b110},
@@ -142,15 +145,13 @@ func TestExploreRelay(t *testing.T) {
 		{name: "sick lanes", large: true, items: 2, parents: chain, lanes: []int{1, 1, 1}, sick: 2},
 		{name: "sick lanes and failure", items: 2, parents: chain, lanes: []int{0, 1, 1}, sick: 1, fail: 0b01},
 		{name: "all lanes sick", items: 2, parents: chain, lanes: []int{0, 1, 1}, sick: 2},
-		{name: "two behind a relay without lanes", items: 4, parents: []int{0, 1, 1}, lanes: []int{0, 0, 1, 1}, item: us},
-	} {
-		if c.large && testing.Short() {
-			continue
-		}
-		c.relays = []int{1}
-		total += explore(t, c.name, newTree(&c))
+		{name: "two behind a relay without lanes", large: true, items: 4, parents: []int{0, 1, 1}, lanes: []int{0, 0, 1, 1}, item: us},
 	}
-	t.Logf("%d states in all", total)
+	worlds = slices.DeleteFunc(worlds, func(c treeConfig) bool { return c.large && testing.Short() })
+	total := explore(t, worlds, func(c *treeConfig) (string, *tree) {
+		c.relays = []int{1}
+		return c.name, newTree(c)
+	})
 	if total < 50_000 {
 		t.Errorf("only %d states: the worlds are too small to show anything", total)
 	}

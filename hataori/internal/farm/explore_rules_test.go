@@ -20,7 +20,9 @@ func (s *system) idleKnown() error {
 			continue
 		}
 		healthy, idle := rs.count()
-		if _, say := rs.w.clone().Step(Pulse{Lanes: healthy, Idle: idle, Finished: len(rs.finished) > 0, Item: s.c.item}); say {
+		rs.q.copyTo(s.probe.q)
+		rs.w.copyTo(s.probe, s.probe.q)
+		if _, say := s.probe.Step(Pulse{Lanes: healthy, Idle: idle, Finished: len(rs.finished) > 0, Item: s.c.item}); say {
 			return nil
 		}
 	}
@@ -98,6 +100,38 @@ func (s *system) finalCopies() error {
 		case k == s.root.limit && (s.fine>>i&1 == 1 || s.ran[i] == 0):
 			return fmt.Errorf("rule 3: item %d counts as failed after %d evaluations, of which one did not fail", i, s.ran[i])
 		}
+	}
+	return nil
+}
+
+// What the root sums up is what its peers have.
+func (r *Root) checkSums() error {
+	var lanes, ranks, waiting, candidates int
+	var held int64
+	for i := range r.peers {
+		p := &r.peers[i]
+		lanes += p.load.Lanes
+		ranks += min(p.load.Lanes, 1)
+		held += p.held
+		var movable int64
+		for _, g := range p.grants {
+			if !g.pinned {
+				movable += g.left
+			}
+		}
+		if movable != p.movable {
+			return fmt.Errorf("rank %d: %d indices are movable, counted %d", i, movable, p.movable)
+		}
+		if p.waiting {
+			waiting++
+		}
+		if !p.asked && worthMoving(movable-int64(p.load.Lanes), p.load) {
+			candidates++
+		}
+	}
+	if lanes != r.lanes || ranks != r.ranks || held != r.held || waiting != r.waiting || candidates != r.candidates {
+		return fmt.Errorf("%d lanes on %d ranks hold %d, %d waited for, %d candidates; summed up %d, %d, %d, %d, %d",
+			lanes, ranks, held, waiting, candidates, r.lanes, r.ranks, r.held, r.waiting, r.candidates)
 	}
 	return nil
 }

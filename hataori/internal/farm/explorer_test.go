@@ -1,50 +1,87 @@
 package farm
 
 import (
-	"encoding/binary"
 	"fmt"
 	"hash/maphash"
-	"maps"
-	"slices"
+	"sync/atomic"
 	"testing"
 )
 
-// A world is a call in one state, whose space is explored.
-type world interface {
-	key() []byte // identifies the state
-	moves() []move
-	done() bool   // the call is over
-	final() error // then: a broken rule, or nil
+// A world is a call in one state, whose space is explored. W is the pointer type
+// that implements it.
+type world[W any] interface {
+	key(b *keyer)                 // appends what identifies the state
+	moves(to []move[W]) []move[W] // appends what can happen
+	copyTo(c W) W                 // a copy, in the memory of c unless it is nil
+	done() bool                   // the call is over
+	final() error                 // then: a broken rule, or nil
 }
 
-// A move is one thing that happens. What do returns is another world; an error is
-// a broken rule.
-type move struct {
-	name string
-	do   func() (world, error)
+// A move is one thing that happens to a world. An error is a broken rule.
+type move[W any] struct {
+	rank int    // where, −1: what says it
+	what string // with a verb for the item, if there is one
+	item int64
+	do   func(W) error
+}
+
+const noItem = -1
+
+func (m move[W]) String() string {
+	s := m.what
+	if m.item != noItem {
+		s = fmt.Sprintf(m.what, m.item)
+	}
+	if m.rank >= 0 {
+		s = fmt.Sprintf("rank %d: %s", m.rank, s)
+	}
+	return s
 }
 
 // explorer visits every state once, depth first. A cycle would be a run without
 // end; a state without a move that leads elsewhere, a hang.
-type explorer struct {
+type explorer[W world[W]] struct {
 	seen  map[[2]uint64]bool // false: on the path
 	seeds [2]maphash.Seed
-	path  []string
+	path  []move[W]
 	ends  int
+
+	// Memory to use again.
+	keys  keyer
+	moves [][]move[W] // by length of the path
+	spare []W
 }
 
-func (x *explorer) id(s world) [2]uint64 {
-	k := s.key()
-	return [2]uint64{maphash.Bytes(x.seeds[0], k), maphash.Bytes(x.seeds[1], k)}
+func (x *explorer[W]) id(s W) [2]uint64 {
+	x.keys = x.keys[:0]
+	s.key(&x.keys)
+	return [2]uint64{maphash.Bytes(x.seeds[0], x.keys), maphash.Bytes(x.seeds[1], x.keys)}
 }
 
-func (x *explorer) visit(s world, id [2]uint64) error {
+func (x *explorer[W]) copy(s W) W {
+	var c W
+	if k := len(x.spare) - 1; k >= 0 {
+		c, x.spare = x.spare[k], x.spare[:k]
+	}
+	return s.copyTo(c)
+}
+
+func (x *explorer[W]) movesOf(s W) []move[W] {
+	k := len(x.path)
+	if k == len(x.moves) {
+		x.moves = append(x.moves, nil)
+	}
+	x.moves[k] = s.moves(x.moves[k][:0])
+	return x.moves[k]
+}
+
+func (x *explorer[W]) visit(s W, id [2]uint64) error {
 	x.seen[id] = false
 	moved := false
-	for _, m := range s.moves() {
-		x.path = append(x.path, m.name)
-		t, err := m.do()
-		if err != nil {
+	for _, m := range x.movesOf(s) {
+		x.path = append(x.path, m)
+		t := x.copy(s)
+		if err := m.do(t); err != nil {
 			return err
 		}
 		next := x.id(t)
@@ -60,6 +97,7 @@ func (x *explorer) visit(s world, id [2]uint64) error {
 				}
 			}
 		}
+		x.spare = append(x.spare, t)
 		x.path = x.path[:len(x.path)-1]
 	}
 	if !moved {
@@ -75,158 +113,27 @@ func (x *explorer) visit(s world, id [2]uint64) error {
 	return nil
 }
 
-// explore visits the states that can be reached from s and returns their number.
-func explore(t *testing.T, name string, s world) int {
-	x := &explorer{seen: map[[2]uint64]bool{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
-	if err := x.visit(s, x.id(s)); err != nil {
-		t.Errorf("%s: %v", name, err)
-		for i, p := range x.path {
-			t.Logf("%3d %s", i, p)
+// explore visits the states that can be reached from each of the worlds, some
+// worlds at a time, and returns the number of states of all.
+func explore[C any, W world[W]](t *testing.T, worlds []C, start func(c *C) (name string, s W)) int {
+	var total atomic.Int64
+	t.Run("worlds", func(t *testing.T) {
+		for i := range worlds {
+			name, s := start(&worlds[i])
+			t.Run(name, func(t *testing.T) {
+				t.Parallel()
+				x := &explorer[W]{seen: map[[2]uint64]bool{}, seeds: [2]maphash.Seed{maphash.MakeSeed(), maphash.MakeSeed()}}
+				if err := x.visit(s, x.id(s)); err != nil {
+					t.Error(err)
+					for i, m := range x.path {
+						t.Logf("%3d %s", i, m)
+					}
+				}
+				t.Logf("%d states, %d ends", len(x.seen), x.ends)
+				total.Add(int64(len(x.seen)))
+			})
 		}
-	}
-	t.Logf("%-40s %9d states, %d ends", name, len(x.seen), x.ends)
-	return len(x.seen)
-}
-
-// keyer appends what a state consists of.
-type keyer []byte
-
-func (b *keyer) num(xs ...int64) {
-	for _, x := range xs {
-		if x == maxIndex {
-			x = 99
-		}
-		*b = binary.AppendVarint(*b, x)
-	}
-}
-
-func (b *keyer) flag(fs ...bool) {
-	for _, f := range fs {
-		if f {
-			*b = append(*b, 1)
-		} else {
-			*b = append(*b, 0)
-		}
-	}
-}
-
-func (b *keyer) list(xs []int64) {
-	b.num(int64(len(xs)))
-	b.num(xs...)
-}
-
-func (b *keyer) sorted(xs []int64) {
-	xs = slices.Clone(xs)
-	slices.Sort(xs)
-	b.list(xs)
-}
-
-func (b *keyer) ranges(rs []Range) {
-	b.num(int64(len(rs)))
-	for _, r := range rs {
-		b.num(r.First, r.End)
-	}
-}
-
-func (b *keyer) queue(q *Queue) {
-	for _, g := range q.state() {
-		b.num(g.First, g.End)
-		b.flag(g.Pinned)
-	}
-	b.num(-1)
-	b.flag(q.Open(), q.cut)
-	b.num(q.limit)
-}
-
-func (b *keyer) load(l Load) {
-	b.num(int64(l.Lanes), int64(l.Idle), int64(l.Item))
-	b.flag(l.Group)
-}
-
-func (b *keyer) root(r *Root) {
-	for _, i := range slices.Sorted(maps.Keys(r.copies)) {
-		c := r.copies[i]
-		b.num(i, int64(len(c.had)))
-		for _, k := range c.had {
-			b.num(int64(k))
-		}
-		for _, k := range slices.Sorted(slices.Values(c.live)) {
-			b.num(int64(k))
-		}
-		b.flag(c.failed, c.done)
-	}
-	b.list(r.losers)
-	b.num(r.limit, r.scanned, int64(r.byes), int64(len(r.parked)))
-	for _, p := range r.parked {
-		b.num(int64(p))
-	}
-	b.flag(r.aborted, r.noLanes, r.stopped)
-	for i := range r.peers {
-		p := &r.peers[i]
-		b.load(p.load)
-		b.num(int64(p.credit), p.held, p.last, p.noticed, int64(len(p.grants)))
-		b.flag(p.heard, p.asked, p.waiting, p.gone)
-		for _, g := range p.grants {
-			b.num(g.First, g.End, g.left, int64(g.done[0]), g.woke)
-			b.flag(g.pinned)
-		}
-	}
-}
-
-func (b *keyer) worker(w *Worker) {
-	b.num(int64(w.asked), w.last, w.held, w.limit, int64(w.lanesTold), int64(w.idleTold))
-	b.list(w.failed)
-	b.flag(w.aborted, w.stopped, w.tellAbort, w.answer, w.byed)
-	b.ranges(w.dropped)
-	b.ranges(w.back)
-}
-
-func (b *keyer) messages(up []upMsg, down []downMsg) {
-	b.num(int64(len(up)))
-	for _, m := range up {
-		b.list(m.finished)
-		b.num(int64(m.rep.Want))
-		b.list(m.rep.Failed)
-		b.load(m.rep.Load)
-		b.ranges(m.rep.Dropped)
-		b.ranges(m.rep.Back)
-		b.flag(m.rep.Returned, m.rep.Abort, m.rep.Bye)
-	}
-	b.num(int64(len(down)))
-	for _, m := range down {
-		b.num(m.grant.First, m.grant.End, int64(m.notice), m.n)
-		b.flag(m.pinned, m.stop)
-	}
-}
-
-// What the root sums up is what its peers have.
-func (r *Root) checkSums() error {
-	var lanes, ranks, waiting, candidates int
-	var held int64
-	for i := range r.peers {
-		p := &r.peers[i]
-		lanes += p.load.Lanes
-		ranks += min(p.load.Lanes, 1)
-		held += p.held
-		var movable int64
-		for _, g := range p.grants {
-			if !g.pinned {
-				movable += g.left
-			}
-		}
-		if movable != p.movable {
-			return fmt.Errorf("rank %d: %d indices are movable, counted %d", i, movable, p.movable)
-		}
-		if p.waiting {
-			waiting++
-		}
-		if !p.asked && worthMoving(movable-int64(p.load.Lanes), p.load) {
-			candidates++
-		}
-	}
-	if lanes != r.lanes || ranks != r.ranks || held != r.held || waiting != r.waiting || candidates != r.candidates {
-		return fmt.Errorf("%d lanes on %d ranks hold %d, %d waited for, %d candidates; summed up %d, %d, %d, %d, %d",
-			lanes, ranks, held, waiting, candidates, r.lanes, r.ranks, r.held, r.waiting, r.candidates)
-	}
-	return nil
+	})
+	t.Logf("%d states in all", total.Load())
+	return int(total.Load())
 }

@@ -353,27 +353,3 @@ func (q *Queue) Movable() int64 {
 	}
 	return n
 }
-
-// state returns the unclaimed parts in order, for tests that explore states.
-func (q *Queue) state() []*Segment {
-	var parts []*Segment
-	if s := q.cur.Load(); s != nil && s.left().Len() > 0 {
-		parts = append(parts, newSegment(s.left(), s.Pinned, s.Load))
-	}
-	for _, s := range q.rest {
-		if s.left().Len() > 0 {
-			parts = append(parts, newSegment(s.left(), s.Pinned, s.Load))
-		}
-	}
-	return parts
-}
-
-// clone copies the queue, for tests that explore states.
-func (q *Queue) clone() *Queue {
-	c := &Queue{limit: q.limit, cut: q.cut, key: q.key, place: q.place}
-	c.open.Store(q.Open())
-	for _, s := range q.state() {
-		c.insert(s)
-	}
-	return c
-}

@@ -64,9 +64,12 @@ func (t *tree) happen(rng *rand.Rand, n int) error {
 }
 
 func TestRelay(t *testing.T) {
-	const histories = 3000
+	histories := uint64(3000)
+	if testing.Short() {
+		histories = 300
+	}
 	var whole, failed, ended int
-	for seed := range uint64(histories) {
+	for seed := range histories {
 		rng := rand.New(rand.NewPCG(seed, 7))
 		x := randomTree(rng)
 		steps := 0

@@ -257,22 +257,3 @@ func (r *Root) OnAbort() {
 	r.q.Clip(0)
 	r.q.SetOpen(false)
 }
-
-// clone copies the machine onto a copy of its queue, for tests.
-func (r *Root) clone() *Root {
-	c := *r
-	c.q = r.q.clone()
-	c.peers = slices.Clone(r.peers)
-	for i := range c.peers {
-		c.peers[i].grants = slices.Clone(c.peers[i].grants)
-		for j := range c.peers[i].grants {
-			c.peers[i].grants[j].done = slices.Clone(c.peers[i].grants[j].done)
-		}
-	}
-	c.parked, c.effects, c.spare = slices.Clone(r.parked), nil, nil
-	c.copies, c.losers = map[int64]*copies{}, slices.Clone(r.losers)
-	for i, k := range r.copies {
-		c.copies[i] = &copies{slices.Clone(k.had), slices.Clone(k.live), k.failed, k.done}
-	}
-	return &c
-}

@@ -95,8 +95,8 @@ func scriptConfig(t *testing.T, d *datadriven.TestData) *config {
 }
 
 func (s *system) play(t *testing.T, d *datadriven.TestData, b *strings.Builder, name string) {
-	for _, st := range s.steps() {
-		if st.name != name {
+	for _, st := range s.moves(nil) {
+		if st.String() != name {
 			continue
 		}
 		ups, downs := make([]int, len(s.ranks)), make([]int, len(s.ranks))
@@ -119,8 +119,8 @@ func (s *system) play(t *testing.T, d *datadriven.TestData, b *strings.Builder, 
 		return
 	}
 	var names []string
-	for _, st := range s.steps() {
-		names = append(names, st.name)
+	for _, st := range s.moves(nil) {
+		names = append(names, st.String())
 	}
 	d.Fatalf(t, "%q is not possible here; these are: %q", name, names)
 }
@@ -168,8 +168,8 @@ func (s *system) describe() string {
 	for r := range s.ranks {
 		rs := &s.ranks[r]
 		fmt.Fprintf(&b, "rank %d: unclaimed", r)
-		for _, g := range rs.q.state() {
-			fmt.Fprintf(&b, " %v", g.Range)
+		for _, left := range rs.q.parts() {
+			fmt.Fprintf(&b, " %v", left)
 		}
 		fmt.Fprintf(&b, ", lanes")
 		for _, l := range rs.lanes {

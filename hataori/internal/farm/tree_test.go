@@ -226,7 +226,7 @@ func (t *tree) step(n int, flush, cut bool) error {
 }
 
 func (t *tree) order(x *treeNode, r *Root, effects []Effect, cut bool) error {
-	for _, e := range slices.Clone(effects) {
+	for _, e := range effects {
 		y := &t.nodes[x.peers[e.Rank]]
 		switch e.Kind {
 		case Grant:

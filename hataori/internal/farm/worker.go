@@ -2,7 +2,6 @@ package farm
 
 import (
 	"fmt"
-	"slices"
 	"time"
 )
 
@@ -257,12 +256,4 @@ func (w *Worker) want(of Load) int {
 		return 0
 	}
 	return min(int((missing+w.batch-1)/w.batch), most-w.asked)
-}
-
-// clone copies the machine onto a copy of its queue, for tests.
-func (w *Worker) clone() *Worker {
-	c := *w
-	c.q = w.q.clone()
-	c.failed, c.dropped, c.back = slices.Clone(w.failed), slices.Clone(w.dropped), slices.Clone(w.back)
-	return &c
 }
