@@ -182,8 +182,8 @@ func (c *coordinator) receive() (bool, error) {
 const shortest = 64
 
 // looksCalm is how often a turn looks for a message while no lane works and nobody
-// naps: about as long as the rest of the turn takes.
-const looksCalm = 8
+// naps: a few times as long as the rest of the turn takes.
+const looksCalm = 16
 
 // gaveUp notices that this rank's context ended or that its executor failed,
 // once.

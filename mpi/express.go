@@ -4,39 +4,51 @@ import (
 	"bytes"
 	"runtime"
 	"time"
-	"unsafe"
 
 	"github.com/hataori/hataori-go/transport"
 )
 
-// crossing is two MPI functions that are called on one way to C and back, which
-// takes longer than either of them: one that starts an operation, and MPI_Test. It
-// lies in the Go heap, so that they may write to it.
+// crossing is MPI functions that are called on one way to C and back, which takes
+// longer than any of them: what starts an operation, and MPI_Test. It lies in the Go
+// heap, so that they may write to it.
 type crossing struct {
-	start, test     uintptr // the functions
-	buf, count      uintptr
-	dataType, comm  uintptr
-	peer, tag       uintptr
-	request, status uintptr // addresses
-	looks           uintptr // tests that may come to nothing
-	flag            int32   // of MPI_Test
-	stage           int32   // 1: the second function was called
+	fns        [3]uintptr // the functions, by step
+	send, recv transfer   // arguments of MPI_Isend and MPI_Irecv
+	status     uintptr    // address
+	looks      uintptr    // tests that may come to nothing
+	post       int32      // 1: MPI_Irecv is called, too
+	flag       int32      // of MPI_Test
+	step       int32      // which function was called last
 }
 
-// ahead is a receive of any message, which is always posted once somebody takes
-// messages: the library then puts what comes where it belongs, and finds out by
-// looking at one place. No message is longer than its buffer, see message.go.
+// transfer are the arguments of MPI_Isend or MPI_Irecv.
+type transfer struct{ buf, count, dataType, peer, tag, comm, request uintptr }
+
+// The functions of a crossing.
+const (
+	stepSend = iota
+	stepPost
+	stepTest
+)
+
+var crossed = [...]fn{stepSend: fnIsend, stepPost: fnIrecv, stepTest: fnTest}
+
+// ahead is a receive of any message, which is posted before anybody looks for one:
+// the library then puts what comes where it belongs, and finds out by looking at one
+// place. No message is longer than its buffer, see message.go. Once it has got one, the
+// next is posted on the way of the answer, whose receiver need not wait for that.
 type ahead struct {
-	h    uintptr // MPI request, written by the library
-	on   bool
-	ends bool      // it was cancelled, and has not ended
-	land [2][]byte // where this one lands, and the next
+	h       uintptr // MPI request, written by the library
+	wanted  bool    // somebody takes messages
+	on      bool    // it is posted
+	ends    bool    // it was cancelled, and has not ended
+	landing []byte
 }
 
 var _ transport.Express = (*Comm)(nil)
 
-// Take implements [transport.Express]. From its first call on a receive is posted that
-// gets every message of c, until an Irecv that finds none: what Take does not return
+// Take implements [transport.Express]. From its first call on receives are posted that
+// get every message of c, until an Irecv that finds none: what Take does not return
 // is kept for Iprobe and Irecv.
 func (c *Comm) Take(p []byte, looks int) (st Status, found, taken bool, err error) {
 	if err := c.enter("Take"); err != nil {
@@ -79,38 +91,28 @@ func (c *Comm) pull(looks int) ([]byte, Status, error) {
 			return nil, Status{}, err
 		}
 	}
-	if !a.on {
-		if a.land[0] == nil {
-			a.land = [2][]byte{make([]byte, c.short), make([]byte, c.short)}
+	if !a.wanted {
+		if a.landing == nil {
+			a.landing = make([]byte, c.short)
 		}
-		from, with := l.wild(AnySource, AnyTag)
-		if err := l.call(fnIrecv, addr(a.land[0]), num(c.short), l.abi.byteType, from, with, c.h, word(&a.h)); err != nil {
-			return nil, Status{}, err
-		}
-		a.on = true
-		c.probed.Source = AnySource // it may be taken
+		a.wanted = true
 		l.ahead = append(l.ahead, c)
 	}
-	x := c.cross(fnIrecv, a.land[1][:c.short], &a.h)
-	x.peer, x.tag = l.wild(AnySource, AnyTag)
+	x := c.cross()
 	x.looks = uintptr(max(looks, 1))
 	rc := l.crossTake()
-	switch {
-	case rc != 0 && x.stage == 0:
+	if rc != 0 {
 		c.forgo()
-		return nil, Status{}, l.failed(fnTest, rc)
-	case rc != 0:
-		c.forgo()
-		return nil, Status{}, l.failed(fnIrecv, rc)
-	case x.flag == 0:
+		return nil, Status{}, l.failed(crossed[x.step], rc)
+	}
+	if a.on = x.flag == 0; a.on {
 		return nil, Status{}, nil
 	}
 	n, err := l.count()
 	if err != nil {
 		return nil, Status{}, err
 	}
-	a.land[0], a.land[1] = a.land[1], a.land[0]
-	return a.land[1][:n], l.found(n), nil
+	return a.landing[:n], l.found(n), nil
 }
 
 // pullAll keeps what has come for those who look for a message of their own.
@@ -129,9 +131,9 @@ func (c *Comm) keep(got []byte, st Status) {
 	c.stash = append(c.stash, stashed{st.Source, st.Tag, bytes.Clone(got)})
 }
 
-// forgo notes that no receive is posted ahead any more.
+// forgo notes that no receive is posted ahead any more, and none to be.
 func (c *Comm) forgo() {
-	c.ahead.on, c.ahead.ends = false, false
+	c.ahead.wanted, c.ahead.on, c.ahead.ends = false, false, false
 	for i, d := range c.lib.ahead {
 		if d == c {
 			c.lib.ahead = append(c.lib.ahead[:i], c.lib.ahead[i+1:]...)
@@ -147,6 +149,7 @@ func (c *Comm) forgo() {
 func (c *Comm) withdraw() error {
 	a, l := &c.ahead, c.lib
 	if !a.on {
+		c.forgo()
 		return nil
 	}
 	if !a.ends {
@@ -173,7 +176,7 @@ func (c *Comm) withdraw() error {
 	}
 	n, err := l.count()
 	if err == nil {
-		c.keep(a.land[0][:n], l.found(n))
+		c.keep(a.landing[:n], l.found(n))
 	}
 	return err
 }
@@ -191,12 +194,15 @@ func (c *Comm) Give(p []byte, dest, tag int) (transport.Request, error) {
 	}
 	defer gate.Unlock()
 	l := c.lib
-	x := c.cross(fnIsend, p, &l.given)
-	x.peer, x.tag = num(dest), num(tag)
+	x := c.cross()
+	x.send = transfer{addr(p), uintptr(len(p)), l.abi.byteType, num(dest), num(tag), c.h, word(&l.given)}
 	rc := l.crossGive()
 	runtime.KeepAlive(p)
+	if x.post != 0 {
+		c.ahead.on = x.step == stepTest
+	}
 	switch {
-	case rc != 0 && x.stage == 0:
+	case rc != 0 && x.step == stepSend:
 		return nil, l.failed(fnIsend, rc)
 	case rc == 0 && x.flag != 0:
 		return nil, nil
@@ -204,17 +210,23 @@ func (c *Comm) Give(p []byte, dest, tag int) (transport.Request, error) {
 	r := c.request(kindSend)
 	r.buf, r.peer, r.h = p, dest, l.given
 	if rc != 0 {
-		r.err, r.stage = l.failed(fnTest, rc), stageReady
+		r.err, r.stage = l.failed(crossed[x.step], rc), stageReady
 	}
 	return r, nil
 }
 
-// cross prepares a crossing that starts an operation on p.
-func (c *Comm) cross(start fn, p []byte, request *uintptr) *crossing {
-	l := c.lib
+// cross prepares a crossing, which posts a receive if one is wanted.
+func (c *Comm) cross() *crossing {
+	l, a := c.lib, &c.ahead
 	x := &l.cross
-	x.start, x.test, x.stage = l.fns[start], l.fns[fnTest], 0
-	x.buf, x.count, x.dataType, x.comm = addr(p), uintptr(len(p)), l.abi.byteType, c.h
-	x.request, x.status = uintptr(unsafe.Pointer(request)), l.statusAddr()
+	x.fns = [...]uintptr{l.fns[fnIsend], l.fns[fnIrecv], l.fns[fnTest]}
+	x.status, x.post = l.statusAddr(), 0
+	x.recv.request = word(&a.h)
+	if a.wanted && !a.on {
+		from, with := l.wild(AnySource, AnyTag)
+		x.recv = transfer{addr(a.landing), num(c.short), l.abi.byteType, from, with, c.h, word(&a.h)}
+		x.post = 1
+		c.probed.Source = AnySource // it may be taken
+	}
 	return x
 }

@@ -14,71 +14,75 @@ DATA ·takeAddr(SB)/8, $crossTake(SB)
 GLOBL ·giveAddr(SB), NOPTR|RODATA, $8
 DATA ·giveAddr(SB)/8, $crossGive(SB)
 
-// MPI_Test, up to looks times; MPI_Irecv once it finds the request done.
-TEXT crossTake(SB), NOSPLIT|NOFRAME, $0
-	SUBQ $24, SP
-	MOVQ BX, 16(SP)
+#define ENTER \
+	SUBQ $24, SP     \
+	MOVQ BX, 16(SP)  \
 	MOVQ DI, BX
 
-look:
-	MOVQ crossing_request(BX), DI
-	LEAQ crossing_flag(BX), SI
-	MOVQ crossing_status(BX), DX
-	MOVL $0, crossing_flag(BX)
-	MOVQ crossing_test(BX), AX
+#define LEAVE \
+	MOVQ 16(SP), BX \
+	ADDQ $24, SP    \
+	RET
+
+// START calls the function of a step, which starts the transfer.
+#define START(step, transfer) \
+	MOVQ (transfer+transfer_buf)(BX), DI      \
+	MOVQ (transfer+transfer_count)(BX), SI    \
+	MOVQ (transfer+transfer_dataType)(BX), DX \
+	MOVQ (transfer+transfer_peer)(BX), CX     \
+	MOVQ (transfer+transfer_tag)(BX), R8      \
+	MOVQ (transfer+transfer_comm)(BX), R9     \
+	MOVQ (transfer+transfer_request)(BX), AX  \
+	MOVQ AX, 0(SP)                            \
+	MOVL $step, crossing_step(BX)             \
+	MOVQ (crossing_fns+8*step)(BX), AX        \
 	CALL AX
+
+// TEST calls MPI_Test.
+#define TEST(transfer) \
+	MOVQ (transfer+transfer_request)(BX), DI   \
+	LEAQ crossing_flag(BX), SI                 \
+	MOVQ crossing_status(BX), DX               \
+	MOVL $0, crossing_flag(BX)                 \
+	MOVL $const_stepTest, crossing_step(BX)    \
+	MOVQ (crossing_fns+8*const_stepTest)(BX), AX \
+	CALL AX
+
+// MPI_Irecv, if a receive is to be posted; then MPI_Test of it, up to looks times.
+TEXT crossTake(SB), NOSPLIT|NOFRAME, $0
+	ENTER
+	CMPL crossing_post(BX), $0
+	JEQ  look
+	START(const_stepPost, crossing_recv)
+	TESTL AX, AX
+	JNE  out
+
+look:
+	TEST(crossing_recv)
 	TESTL AX, AX
 	JNE  out
 	CMPL crossing_flag(BX), $0
-	JNE  found
+	JNE  out
 	DECQ crossing_looks(BX)
 	JNE  look
-	JMP  out
-
-found:
-	MOVQ crossing_buf(BX), DI
-	MOVQ crossing_count(BX), SI
-	MOVQ crossing_dataType(BX), DX
-	MOVQ crossing_peer(BX), CX
-	MOVQ crossing_tag(BX), R8
-	MOVQ crossing_comm(BX), R9
-	MOVQ crossing_request(BX), AX
-	MOVQ AX, 0(SP)
-	MOVL $1, crossing_stage(BX)
-	MOVQ crossing_start(BX), AX
-	CALL AX
 
 out:
-	MOVQ 16(SP), BX
-	ADDQ $24, SP
-	RET
+	LEAVE
 
-// MPI_Isend, then MPI_Test.
+// MPI_Isend; MPI_Irecv, if a receive is to be posted; MPI_Test of the first.
 TEXT crossGive(SB), NOSPLIT|NOFRAME, $0
-	SUBQ $24, SP
-	MOVQ BX, 16(SP)
-	MOVQ DI, BX
-	MOVQ crossing_buf(BX), DI
-	MOVQ crossing_count(BX), SI
-	MOVQ crossing_dataType(BX), DX
-	MOVQ crossing_peer(BX), CX
-	MOVQ crossing_tag(BX), R8
-	MOVQ crossing_comm(BX), R9
-	MOVQ crossing_request(BX), AX
-	MOVQ AX, 0(SP)
-	MOVQ crossing_start(BX), AX
-	CALL AX
+	ENTER
+	START(const_stepSend, crossing_send)
 	TESTL AX, AX
 	JNE  done
-	MOVL $1, crossing_stage(BX)
-	MOVQ crossing_request(BX), DI
-	LEAQ crossing_flag(BX), SI
-	MOVQ crossing_status(BX), DX
-	MOVL $0, crossing_flag(BX)
-	MOVQ crossing_test(BX), AX
-	CALL AX
+	CMPL crossing_post(BX), $0
+	JEQ  sent
+	START(const_stepPost, crossing_recv)
+	TESTL AX, AX
+	JNE  done
+
+sent:
+	TEST(crossing_send)
 
 done:
-	MOVQ 16(SP), BX
-	ADDQ $24, SP
-	RET
+	LEAVE

@@ -3,34 +3,45 @@
 package mpi
 
 func (l *library) crossTake() int {
-	for x := &l.cross; ; {
-		rc := l.crossTest()
-		if rc == 0 && x.flag != 0 {
-			x.stage = 1
-			return l.crossStart(fnIrecv)
-		}
-		if x.looks--; rc != 0 || x.looks == 0 {
+	x := &l.cross
+	if rc := l.crossPost(); rc != 0 {
+		return rc
+	}
+	for {
+		rc := l.crossTest(&x.recv)
+		if x.looks--; rc != 0 || x.flag != 0 || x.looks == 0 {
 			return rc
 		}
 	}
 }
 
 func (l *library) crossGive() int {
-	if rc := l.crossStart(fnIsend); rc != 0 {
+	x := &l.cross
+	if rc := l.crossStart(stepSend, &x.send); rc != 0 {
 		return rc
 	}
-	l.cross.stage = 1
-	return l.crossTest()
+	if rc := l.crossPost(); rc != 0 {
+		return rc
+	}
+	return l.crossTest(&x.send)
 }
 
-func (l *library) crossStart(f fn) int {
-	x := &l.cross
-	return l.foreign(f, x.buf, x.count, x.dataType, x.peer, x.tag, x.comm, x.request)
+func (l *library) crossPost() int {
+	if l.cross.post == 0 {
+		return 0
+	}
+	return l.crossStart(stepPost, &l.cross.recv)
 }
 
-func (l *library) crossTest() int {
+func (l *library) crossStart(step int32, t *transfer) int {
+	l.cross.step = step
+	return l.foreign(crossed[step], t.buf, t.count, t.dataType, t.peer, t.tag, t.comm, t.request)
+}
+
+func (l *library) crossTest(t *transfer) int {
 	x := &l.cross
-	rc := l.foreign(fnTest, x.request, l.outAddr(0), x.status)
+	x.step = stepTest
+	rc := l.foreign(fnTest, t.request, l.outAddr(0), x.status)
 	x.flag = int32(l.out[0])
 	return rc
 }

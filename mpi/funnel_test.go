@@ -52,7 +52,8 @@ func TestFunnel(t *testing.T) {
 		"foreign":   {"call", "failed", "crossStart", "crossTest"},
 		"cgocall":   {"crossTake", "crossGive"},
 		"crossTake": {"pull"}, "crossGive": {"Give"}, // which pass what comes back to failed
-		"crossStart": {"crossTake", "crossGive"}, "crossTest": {"crossTake", "crossGive"},
+		"crossStart": {"crossPost", "crossGive"}, "crossTest": {"crossTake", "crossGive"},
+		"crossPost": {"crossTake", "crossGive"},
 	} {
 		for _, from := range calls[c] {
 			if !slices.Contains(by, from) {
