@@ -73,15 +73,13 @@ type gemmStep struct {
 	size     int
 	slots    [operands]int
 	units    int
-	panels   int // per unit; above 1 only when every unit is a part or more
-	panel    int // rows or columns of a panel
-	byRows   bool
+	panels   panels // of a unit; above 1 only when every unit is a part or more
 	cut      int
 	small    *native.GemmPlan // of g, where the engine's own kernels compute it so
 }
 
 func newGemmStep(b *binder, c *contraction, ops [operands]operand, g engine.Gemm, p gemmProvider) *gemmStep {
-	s := &gemmStep{provider: p, g: g, size: g.DType.Size(), panels: 1,
+	s := &gemmStep{provider: p, g: g, size: g.DType.Size(), panels: whole,
 		slots: [operands]int{ops[opC].slot, ops[opA].slot, ops[opB].slot}}
 	dims := make([]dim, len(c.batch))
 	for i, d := range c.batch {
@@ -103,7 +101,7 @@ func newGemmStep(b *binder, c *contraction, ops [operands]operand, g engine.Gemm
 	s.g.Batch, s.g.C.Batch, s.g.A.Batch, s.g.B.Batch = run.n, run.s[opC], run.s[opA], run.s[opB]
 	s.units = run.n * product(s.outer)
 	s.split(b)
-	if n, ok := p.p.(*native.Provider); ok && s.panels == 1 {
+	if n, ok := p.p.(*native.Provider); ok && s.panels.count() == 1 {
 		s.small = n.Level().NewGemm(&s.g)
 	}
 	return s
@@ -121,6 +119,9 @@ func (s *gemmStep) split(b *binder) {
 	if g.DType.IsComplex() {
 		flops *= 4
 	}
+	if s.provider.kind != plain { // products are faster than other work
+		flops *= flopsPerNs / productFlopsPerNs(b.level)
+	}
 	moved := float64(s.size) * (float64(g.M)*float64(g.K) + float64(g.K)*float64(g.N) + float64(g.M)*float64(g.N))
 	invariant := s.provider.kind == plain || s.provider.p.SplitInvariant()
 	fixed := b.e.opts.FixedTiles && !invariant
@@ -128,48 +129,26 @@ func (s *gemmStep) split(b *binder) {
 	if !fixed && (b.width == 1 || !pays(flops*float64(s.units), moved*float64(s.units)) || s.units >= 2*b.width) {
 		return
 	}
-	tile := [2]int{1, 1}
-	if s.provider.kind != plain {
-		tile[0], tile[1] = s.provider.p.Tile(g.DType)
+	if fixed {
+		s.panels = fixedPanels(s.provider, g)
+	} else {
+		s.panels = panelsFor(s.provider, g, b.width)
 	}
-	s.byRows = g.M >= g.N
-	long, t := g.M, tile[0]
-	if !s.byRows {
-		long, t = g.N, tile[1]
-	}
-	switch {
-	case fixed:
-		s.panel = max(fixedPanel/t, 1) * t
-	default: // more than workers, since cores are not equally fast all the time
-		n := 2 * b.width
-		if !invariant {
-			n = min(max(long/leastPanel, b.width), n)
-		}
-		s.panel = roundUp((long+n-1)/n, t)
-	}
-	s.panels = (long + s.panel - 1) / s.panel
 	s.cut = 1
 	if pays(flops*float64(s.units), moved*float64(s.units)) {
-		s.cut = s.units * s.panels
+		s.cut = s.units * s.panels.count()
 	}
 }
-
-// fixedPanel is about how many rows or columns a panel has under FixedTiles.
-const fixedPanel = 192
-
-// leastPanel is about how many rows or columns a library wants at once.
-const leastPanel = 128
-
-func roundUp(n, step int) int { return (n + step - 1) / step * step }
 
 func (s *gemmStep) parts() int { return s.cut }
 
 func (s *gemmStep) run(r *run, w, part int) {
-	lo, hi := share(s.units*s.panels, s.cut, part)
+	n := s.panels.count()
+	lo, hi := share(s.units*n, s.cut, part)
 	me := &r.e.workers[w]
 	p := s.provider.products(me)
 	g := &me.gemm
-	if s.panels == 1 {
+	if n == 1 {
 		for lo < hi {
 			first := lo % s.g.Batch
 			n := min(hi-lo, s.g.Batch-first)
@@ -186,9 +165,9 @@ func (s *gemmStep) run(r *run, w, part int) {
 		}
 	} else {
 		for ; lo < hi; lo++ {
-			s.unit(r, g, lo/s.panels)
+			s.unit(r, g, lo/n)
 			g.Batch = 1
-			s.cutPanel(g, lo%s.panels*s.panel)
+			s.panels.cut(g, s.size, lo%n)
 			p.Gemm(g)
 		}
 	}
@@ -221,23 +200,6 @@ func (s *gemmStep) at(r *run, unit int) (p [operands]unsafe.Pointer) {
 		p[opB] = unsafe.Add(r.base[s.slots[opB]], at[opB]*s.size)
 	}
 	return p
-}
-
-// cutPanel reduces g to the panel that begins at row or column first.
-func (s *gemmStep) cutPanel(g *engine.Gemm, first int) {
-	if s.byRows {
-		g.M = min(s.panel, g.M-first)
-		g.C.P = unsafe.Add(g.C.P, first*g.C.Row*s.size)
-		if g.K > 0 {
-			g.A.P = unsafe.Add(g.A.P, first*g.A.Row*s.size)
-		}
-		return
-	}
-	g.N = min(s.panel, g.N-first)
-	g.C.P = unsafe.Add(g.C.P, first*g.C.Col*s.size)
-	if g.K > 0 {
-		g.B.P = unsafe.Add(g.B.P, first*g.B.Col*s.size)
-	}
 }
 
 // plainProducts computes integer products by the definition.

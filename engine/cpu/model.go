@@ -1,5 +1,7 @@
 package cpu
 
+import "github.com/hataori/hataori-go/engine/native"
+
 // The work model: what an operation takes on one worker, judged by shapes alone.
 // The rates are those of a current core; only the order of magnitude matters.
 const (
@@ -8,6 +10,17 @@ const (
 	worthNs    = 40_000 // waking threads and gathering them costs some 5 to 20 µs
 	partNs     = 50_000 // of a part, where there are many: the last ones should end together
 )
+
+// productFlopsPerNs is flopsPerNs for products.
+func productFlopsPerNs(l native.Level) float64 {
+	switch l {
+	case native.AVX512:
+		return 60
+	case native.AVX2:
+		return 30
+	}
+	return 2
+}
 
 // pays says whether more than one worker pays for work of so many arithmetic
 // operations and bytes of memory read and written.

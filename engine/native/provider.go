@@ -52,6 +52,32 @@ func (p *Provider) Tile(d engine.DType) (rows, cols int) {
 	return s.mr(), s.nr()
 }
 
+// Packs says which operands of g a product copies into panels before it reads
+// them, in each call anew: so cuts should go across the others. It looks at no
+// pointer.
+func (p *Provider) Packs(g *engine.Gemm) (a, b bool) {
+	switch g.DType {
+	case engine.Float32:
+		return packsOf[float32](p.level, g)
+	case engine.Float64:
+		return packsOf[float64](p.level, g)
+	case engine.Complex64:
+		return packsOf[complex64](p.level, g)
+	case engine.Complex128:
+		return packsOf[complex128](p.level, g)
+	}
+	return false, false
+}
+
+func packsOf[T Number](l Level, g *engine.Gemm) (a, b bool) {
+	w := productOf[T](l, nil, g)
+	w.plan()
+	if w.turned {
+		return !w.directB, !w.directA
+	}
+	return !w.directA, !w.directB
+}
+
 // Fit is 0: operands are read and written as they lie.
 func (p *Provider) Fit(*engine.Gemm) engine.Misfit { return 0 }
 

@@ -1,0 +1,68 @@
+package cpu
+
+import (
+	"fmt"
+	"slices"
+	"testing"
+	"unsafe"
+
+	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/native"
+)
+
+// Every element of C belongs to one block, whose rows of A and columns of B start
+// where they should.
+func TestPanelsCoverTheProduct(t *testing.T) {
+	own := gemmProvider{kind: own, p: native.New(native.Options{})}
+	const k = 3
+	for _, p := range []gemmProvider{own, {kind: plain}} {
+		for _, m := range []int{1, 7, 100, 257} {
+			for _, n := range []int{1, 25, 96, 300} {
+				for width := 2; width <= 4; width++ {
+					c, a, b := make([]float64, m*n), make([]float64, m*k), make([]float64, k*n)
+					g := engine.Gemm{DType: engine.Float64, M: m, N: n, K: k, Batch: 1,
+						C: engine.Matrix{P: unsafe.Pointer(&c[0]), Row: n, Col: 1},
+						A: engine.Matrix{P: unsafe.Pointer(&a[0]), Row: k, Col: 1},
+						B: engine.Matrix{P: unsafe.Pointer(&b[0]), Row: n, Col: 1}}
+					cuts := panelsFor(p, &g, width)
+					for block := range cuts.count() {
+						x := g
+						cuts.cut(&x, 8, block)
+						first := (uintptr(x.C.P) - uintptr(g.C.P)) / 8
+						i, j := first/uintptr(n), first%uintptr(n)
+						if uintptr(x.A.P)-uintptr(g.A.P) != i*k*8 || uintptr(x.B.P)-uintptr(g.B.P) != j*8 {
+							t.Errorf("%d×%d by %v: block %d at (%d, %d) has operands from elsewhere", m, n, cuts, block, i, j)
+						}
+						for row := range x.M {
+							for col := range x.N {
+								c[(int(i)+row)*n+int(j)+col]++
+							}
+						}
+					}
+					if at := slices.IndexFunc(c, func(v float64) bool { return v != 1 }); at >= 0 {
+						t.Errorf("%d×%d by %v: element %d belongs to %v blocks", m, n, cuts, at, c[at])
+					}
+				}
+			}
+		}
+	}
+}
+
+// A product whose B is packed is not cut so that every part packs all of it.
+func TestPanelsSharePacking(t *testing.T) {
+	p := gemmProvider{kind: own, p: native.New(native.Options{Limit: native.Portable})}
+	for _, turned := range []bool{false, true} {
+		g := engine.Gemm{DType: engine.Float64, M: 512, N: 512, K: 512, Batch: 1, Alpha: 1,
+			C: engine.Matrix{Row: 512, Col: 1}, A: engine.Matrix{Row: 512, Col: 1}, B: engine.Matrix{Row: 512, Col: 1}}
+		want := "2 4" // B packed, by two halves of the rows
+		if turned {
+			for _, m := range []*engine.Matrix{&g.C, &g.A, &g.B} {
+				m.Row, m.Col = m.Col, m.Row
+			}
+			want = "4 2"
+		}
+		if c := panelsFor(p, &g, 4); fmt.Sprint(c.down, c.across) != want {
+			t.Errorf("turned %v: %d blocks down and %d across, want %s", turned, c.down, c.across, want)
+		}
+	}
+}
