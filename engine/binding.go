@@ -107,12 +107,12 @@ func (b *Binding) Check(out, in []*Tensor) error {
 			"%d inputs and %d outputs given, the kernel takes %d and %d", len(in), len(out), len(b.in), len(b.out))}
 	}
 	for i, t := range in {
-		if t == nil || t.spec != b.in[i] || t.ended.Load() {
+		if t == nil || !t.spec.equal(&b.in[i]) || t.ended.Load() {
 			return b.argError(Input(i), t, b.in[i])
 		}
 	}
 	for o, t := range out {
-		if t == nil || t.spec != b.out[o] || t.ended.Load() {
+		if t == nil || !t.spec.equal(&b.out[o]) || t.ended.Load() {
 			return b.argError(Output(o), t, b.out[o])
 		}
 		for i, u := range in {

@@ -41,15 +41,20 @@ type memo struct {
 }
 
 func (x *memo) is(f *Frame, op Op, n, m int) bool {
-	if x.kernel == nil || x.n != n || x.m != m || x.out[0] != f.outs[0] || n > 0 && x.in[0] != f.ins[0] || n > 1 && x.in[1] != f.ins[1] {
+	if x.kernel == nil || x.n != n || x.m != m {
 		return false
 	}
-	for i := 2; i < n; i++ {
-		if x.in[i] != f.ins[i] {
+	for i, t := range f.out[:m] {
+		if !x.out[i].equal(&t.spec) {
 			return false
 		}
 	}
-	return (m < 2 || x.out[1] == f.outs[1]) && x.op == op
+	for i, t := range f.in[:n] {
+		if !x.in[i].equal(&t.spec) {
+			return false
+		}
+	}
+	return x.op == op
 }
 
 // bind returns the kernel of op for the n inputs and m outputs set in f.
@@ -58,6 +63,12 @@ func (f *Frame) bind(e Engine, op Op, n, m int) (Kernel, error) {
 		if x := &f.memo[i]; x.is(f, op, n, m) {
 			return x.kernel, nil
 		}
+	}
+	for i, t := range f.in[:n] {
+		f.ins[i] = t.spec
+	}
+	for i, t := range f.out[:m] {
+		f.outs[i] = t.spec
 	}
 	k, err := e.Bind(op, f.ins[:n], f.outs[:m])
 	if err != nil {
@@ -87,12 +98,12 @@ func (f *Frame) release() {
 // into runs op on the n inputs in f.in into dst.
 func (f *Frame) into(e Engine, op Op, dst *Tensor, n int) error {
 	if dst == nil {
-		return &ArgError{Op: op.Name(), Operand: Output(0), Reason: "no tensor given"}
+		return noTensor(op.Name(), Output(0))
 	}
-	if err := f.specs(op, n); err != nil {
-		return err
+	if i := f.missing(n); i >= 0 {
+		return noTensor(op.Name(), Input(i))
 	}
-	f.out[0], f.outs[0] = dst, dst.spec
+	f.out[0] = dst
 	k, err := f.bind(e, op, n, 1)
 	if err != nil {
 		return err
@@ -100,20 +111,27 @@ func (f *Frame) into(e Engine, op Op, dst *Tensor, n int) error {
 	return e.Run(k, f.out[:1], f.in[:n])
 }
 
-func (f *Frame) specs(op Op, n int) error {
+// missing is the first of the n inputs that is not set, or −1.
+func (f *Frame) missing(n int) int {
 	for i, t := range f.in[:n] {
 		if t == nil {
-			return &ArgError{Op: op.Name(), Operand: Input(i), Reason: "no tensor given"}
+			return i
 		}
-		f.ins[i] = t.spec
 	}
-	return nil
+	return -1
+}
+
+func noTensor(op string, o Operand) error {
+	return &ArgError{Op: op, Operand: o, Reason: "no tensor given"}
 }
 
 // fresh runs op on the n inputs in f.in into a new tensor of e's.
 func (f *Frame) fresh(e Execution, op Op, n int) (*Tensor, error) {
-	if err := f.specs(op, n); err != nil {
-		return nil, err
+	if i := f.missing(n); i >= 0 {
+		return nil, noTensor(op.Name(), Input(i))
+	}
+	for i, t := range f.in[:n] {
+		f.ins[i] = t.spec
 	}
 	k, err := e.Bind(op, f.ins[:n], nil)
 	if err != nil {
@@ -197,14 +215,14 @@ func EvalInto(e Engine, op Op, out []*Tensor, in ...*Tensor) error {
 	}
 	defer f.release()
 	copy(f.in[:], in)
-	if err := f.specs(op, len(in)); err != nil {
-		return err
+	if i := f.missing(len(in)); i >= 0 {
+		return noTensor(op.Name(), Input(i))
 	}
 	for i, t := range out {
 		if t == nil {
-			return &ArgError{Op: op.Name(), Operand: Output(i), Reason: "no tensor given"}
+			return noTensor(op.Name(), Output(i))
 		}
-		f.out[i], f.outs[i] = t, t.spec
+		f.out[i] = t
 	}
 	k, err := f.bind(e, op, len(in), len(out))
 	if err != nil {
@@ -221,7 +239,7 @@ func evalMany(e Engine, op Op, out, in []*Tensor) error {
 	outs := make([]Spec, len(out))
 	for i, t := range out {
 		if t == nil {
-			return &ArgError{Op: op.Name(), Operand: Output(i), Reason: "no tensor given"}
+			return noTensor(op.Name(), Output(i))
 		}
 		outs[i] = t.spec
 	}
@@ -236,7 +254,7 @@ func specsOf(op Op, in []*Tensor) ([]Spec, error) {
 	specs := make([]Spec, len(in))
 	for i, t := range in {
 		if t == nil {
-			return nil, &ArgError{Op: op.Name(), Operand: Input(i), Reason: "no tensor given"}
+			return nil, noTensor(op.Name(), Input(i))
 		}
 		specs[i] = t.spec
 	}
@@ -249,18 +267,6 @@ func (f *Frame) set(a, b *Tensor) int {
 		return 1
 	}
 	return 2
-}
-
-func (f *Frame) set2(op string, a, b *Tensor) error {
-	if a == nil || b == nil {
-		o := Input(0)
-		if a != nil {
-			o = Input(1)
-		}
-		return &ArgError{Op: op, Operand: o, Reason: "no tensor given"}
-	}
-	f.in[0], f.in[1] = a, b
-	return nil
 }
 
 // Clone returns a compact copy of a in e's memory.
@@ -294,9 +300,7 @@ func into2(e Engine, op Op, dst, a, b *Tensor) error {
 		return err
 	}
 	defer f.release()
-	if err := f.set2(op.Name(), a, b); err != nil {
-		return err
-	}
+	f.in[0], f.in[1] = a, b
 	return f.into(e, op, dst, 2)
 }
 
@@ -320,9 +324,7 @@ func DotInto(e Engine, d DotGeneral, dst, a, b *Tensor) error {
 		return err
 	}
 	defer f.release()
-	if err := f.set2("DotGeneral", a, b); err != nil {
-		return err
-	}
+	f.in[0], f.in[1] = a, b
 	if f.dot != d {
 		f.dot = d
 	}
@@ -336,9 +338,7 @@ func Dot(e Execution, d DotGeneral, a, b *Tensor) (*Tensor, error) {
 		return nil, err
 	}
 	defer f.release()
-	if err := f.set2("DotGeneral", a, b); err != nil {
-		return nil, err
-	}
+	f.in[0], f.in[1] = a, b
 	return f.fresh(e, d, 2)
 }
 
@@ -373,8 +373,9 @@ func MatMul(e Execution, a, b *Tensor) (*Tensor, error) {
 
 // matMul sets the inputs and returns the boxed contraction for their rank.
 func (f *Frame) matMul(a, b *Tensor) (Op, error) {
-	if err := f.set2("MatMul", a, b); err != nil {
-		return nil, err
+	f.in[0], f.in[1] = a, b
+	if i := f.missing(2); i >= 0 {
+		return nil, noTensor("MatMul", Input(i))
 	}
 	r := a.Rank()
 	if r < 2 || b.Rank() != r {

@@ -3,6 +3,7 @@ package engine
 import (
 	"fmt"
 	"math/bits"
+	"unsafe"
 )
 
 // DomainKind is the kind of memory that a tensor lies in.
@@ -52,6 +53,12 @@ type Spec struct {
 	Domain  Domain
 	Shape   Shape
 	Strides Strides // zero: compact row-major
+}
+
+// equal is ==, by words: every small operation compares its operands' specs.
+func (s *Spec) equal(t *Spec) bool {
+	return s.DType == t.DType && s.Shape == t.Shape && s.Strides == t.Strides &&
+		*(*uint64)(unsafe.Pointer(&s.Domain)) == *(*uint64)(unsafe.Pointer(&t.Domain))
 }
 
 // SpecOf is the compact host spec of a type and shape.

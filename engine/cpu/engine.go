@@ -177,14 +177,20 @@ func (e *Engine) Err() error {
 
 // admit makes the caller the engine's only one.
 func (e *Engine) admit() error {
-	if !e.pool.busy.CompareAndSwap(false, true) {
+	free := e.pool.busy.CompareAndSwap(false, true)
+	if free && e.broken.Load() == nil && !e.pool.closed.Load() {
+		return nil
+	}
+	return e.refuse(free)
+}
+
+// refuse says why the caller is not let in, who may have been admitted already.
+func (e *Engine) refuse(admitted bool) error {
+	if !admitted {
 		return e.pool.refusal()
 	}
-	if err := e.Err(); err != nil {
-		e.pool.busy.Store(false)
-		return err
-	}
-	return nil
+	e.pool.busy.Store(false)
+	return e.Err()
 }
 
 // Run implements engine.Engine.
@@ -199,8 +205,10 @@ func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) (err error) {
 		}
 		e.pool.busy.Store(false)
 	}()
-	ck, err := e.checked(k, out, in)
-	if err == nil {
+	ck, ok := k.(*kernel)
+	if !ok || ck.id != e.id {
+		err = engine.ErrForeignKernel
+	} else if err = ck.Check(out, in); err == nil {
 		err = e.run.kernel(ck, out, in)
 	}
 	done = true
@@ -240,19 +248,13 @@ func (p *pass) End() {
 	}
 }
 
-// checked says whether k can run on these arguments.
-func (e *Engine) checked(k engine.Kernel, out, in []*engine.Tensor) (*kernel, error) {
-	ck, ok := k.(*kernel)
-	if !ok || ck.id != e.id {
-		return nil, engine.ErrForeignKernel
-	}
-	return ck, ck.Check(out, in)
-}
-
 // execute is Run for a caller who is admitted.
 func (e *Engine) execute(k engine.Kernel, out, in []*engine.Tensor) (err error) {
-	ck, err := e.checked(k, out, in)
-	if err != nil {
+	ck, ok := k.(*kernel)
+	if !ok || ck.id != e.id {
+		return engine.ErrForeignKernel
+	}
+	if err := ck.Check(out, in); err != nil {
 		return err
 	}
 	done := false

@@ -69,11 +69,14 @@ type run struct {
 
 func (r *run) kernel(k *kernel, out, in []*engine.Tensor) error {
 	if k.solo != nil {
-		var x [3]unsafe.Pointer
-		for i, t := range in {
-			x[i] = t.HostPointer()
+		var y, z unsafe.Pointer
+		if len(in) > 1 {
+			y = in[1].HostPointer()
 		}
-		k.solo.RunRow(out[0].HostPointer(), x[0], x[1], x[2])
+		if len(in) > 2 {
+			z = in[2].HostPointer()
+		}
+		k.solo.RunRow(out[0].HostPointer(), in[0].HostPointer(), y, z)
 		return nil
 	}
 	if k.dot != nil {

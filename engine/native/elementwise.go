@@ -36,25 +36,39 @@ const (
 	lineRow = 64   // elements that surely fill lines
 	tileRow = 128  // of one that is gathered
 	minRow  = 32   // contiguous rows below this are gathered with their neighbours
+
+	vectorBytes = 32 // of the narrowest vectors
 )
 
 // NewAdd plans dst = x + y for tensors of numeric type d and the given extents,
 // with kernels of level l at most. Strides are in elements. Integers wrap. dst may be x or y itself, but not
 // overlap them otherwise.
 func (l Level) NewAdd(d engine.DType, extents, dst, x, y []int) *MapPlan {
-	r := rows(l, d)
+	r := rowsFor(l, d, extents)
 	return newMap(d, r.add, r.past.add, 0, extents, dst, x, y)
 }
 
 // NewMul plans dst = x · y, element by element, as NewAdd does.
 func (l Level) NewMul(d engine.DType, extents, dst, x, y []int) *MapPlan {
-	r := rows(l, d)
+	r := rowsFor(l, d, extents)
 	return newMap(d, r.mul, r.past.mul, 0, extents, dst, x, y)
 }
 
 // NewScale plans dst = by · x, as NewAdd does. by is rounded to d.
 func (l Level) NewScale(d engine.DType, by complex128, extents, dst, x []int) *MapPlan {
-	return newMap(d, rows(l, d).scale, nil, by, extents, dst, x)
+	return newMap(d, rowsFor(l, d, extents).scale, nil, by, extents, dst, x)
+}
+
+// rowsFor are the rows for a tensor of the given extents: what fills no vector is
+// not offered to any.
+func rowsFor(l Level, d engine.DType, extents []int) rowsOf {
+	bytes := d.Size()
+	for _, n := range extents {
+		if bytes *= n; bytes >= vectorBytes {
+			return rows(l, d)
+		}
+	}
+	return portableRows(d)
 }
 
 // NewConj plans dst = the complex conjugate of x for a complex d, as NewAdd
