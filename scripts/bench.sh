@@ -97,12 +97,19 @@ bench_products() {
 bench_vocabulary() {
   prepare python3-numpy
   CGO_ENABLED=0 go build -o "$build/vocabulary" ./bench/vocabulary && cc -O3 -march=native -o "$build/permute" bench/rivals/permute.c &&
-    cc -O3 -march=native -pthread -o "$build/workers" bench/rivals/workers.c || { status=1; return; }
+    cc -O3 -march=native -pthread -o "$build/workers" bench/rivals/workers.c &&
+    cc -O3 -march=native -ffast-math -funroll-loops -o "$build/reads" bench/rivals/reads.c || { status=1; return; }
   local v=$build/vocabulary numpy="/usr/bin/python3 bench/rivals/vocabulary.py" p=$build/permute name shape
   served overhead-run '<=60' 31 "$v run" '' 'ns, two elements into a given output'
   served overhead-into '<=150' 31 "$v into" '' 'ns, two elements by AddInto'
   for name in {add,mul,exp,tanh,log,sum,max}-f64 {add,mul,exp,tanh,log,sum}-c128; do
     served "$name" '<=0.9' 31 "$v $name" "$numpy $name" 'ns, 10^6 elements, one worker; rival: numpy'
+  done
+  for name in tan asin acos atan sinh cosh pow atan2 logaddexp; do
+    served "$name-f64" '<=1' 31 "$v $name-f64" "$numpy $name-f64" 'ns, 10^6 elements, one worker; rival: numpy'
+  done
+  for name in sum max; do
+    served "$name-f64-c" '<=1.05' 31 "$v $name-f64" "$build/reads $name" 'ns, 10^6 elements; rival: the loop in C: what the memory has to give'
   done
   served permute-64 '<=1.3' 15 "$v permute-64" "$p copy $((512 * 256 * 64))" 'ns, runs of 64; rival: a copy'
   for shape in 3x15 2x23 2x24 2048x2 256x3; do

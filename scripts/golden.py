@@ -9,10 +9,11 @@ A case is a name, then one line per input and per output:
     out DTYPE EXTENTS VALUES…
 
 Extents are joined by x, "-" for rank 0; complex values are re,im. Elementary
-functions are computed in extended precision and rounded once. Run it from the
+functions are computed in extended precision and rounded once (erf, which numpy lacks, in that of Python). Run it from the
 root of the module; the seed is fixed, so the file does not change unless the
 script does.
 """
+import math
 import sys
 import numpy as np
 
@@ -157,3 +158,23 @@ with np.errstate(all="ignore"):
     case("FuseAxes", [Q], [fused])
     case("SplitAxes", [fused], [Q])
     case("ApplyMatrix-1", [Q, M[:, :3]], [np.einsum("jk,akbc->ajbc", M[:, :3], Q)])
+
+    case("Scale", [M], [M * 2.5])
+    case("Scale", [Z], [Z * 2.5])
+    case("Copy", [M[::-1]], [M[::-1]])
+    case("Permute", [Q], [Q.transpose(2, 0, 3, 1)])
+    case("Reshape", [M], [M.reshape(3, 8)])
+    squares = np.arange(72.0).reshape(2, 3, 4, 3)
+    case("Diagonal", [squares], [np.diagonal(squares, 0, 1, 3).transpose(0, 2, 1)])
+    case("Convert-float32", [np.array([0.0, 1.5, -2.5, 2.0**100])], [np.array([0.0, 1.5, -2.5, 2.0**100], np.float32)])
+    case("Convert-int32", [np.array([3.0, -7.0, 2.0**31 - 1])], [np.array([3, -7, 2**31 - 1], np.int32)])
+    case("Convert-complex128", [np.array([1, -2], np.int64)], [np.array([1, -2], np.complex128)])
+    tops = rng.integers(-3, 3, (3, 8)).astype(float)
+    order = np.argsort(-tops, 1, kind="stable")[:, :3]
+    case("TopK-1", [tops], [np.take_along_axis(tops, order, 1), order])
+    case("DotGeneral", [M, M.T], [M @ M.T])
+    case("GroupedDot", [np.arange(8.0), np.arange(8.0) - 3], [(np.arange(4.0).reshape(2, 2) @ np.arange(1.0, 5).reshape(2, 2)).ravel()])
+    case("Fill", [], [np.full((2, 3), 2.5)])
+    case("Iota-1", [], [np.broadcast_to(np.arange(4.0), (3, 4))])
+    x = spread(-5, 5)
+    case("Erf", [x], [np.vectorize(math.erf)(x)])

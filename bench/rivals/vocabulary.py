@@ -36,10 +36,14 @@ def elementwise(op, dtype):
     out = np.empty_like(x)
     if op in ("sum", "max"):
         return getattr(x, op)
-    if op in ("add", "mul"):
-        y, f = make(N), {"add": np.add, "mul": np.multiply}[op]
+    if op in ("asin", "acos"):
+        x = random.random(N)
+    if op == "pow":
+        x = np.exp(x)
+    if op in ("add", "mul", "pow", "atan2", "logaddexp"):
+        y, f = make(N), {"add": np.add, "mul": np.multiply, "pow": np.power, "atan2": np.arctan2, "logaddexp": np.logaddexp}[op]
         return lambda: f(x, y, out=out)
-    f = getattr(np, op)
+    f = getattr(np, {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(op, op))
     return lambda: f(x, out=out)
 
 

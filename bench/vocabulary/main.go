@@ -51,7 +51,11 @@ func run(args []string) error {
 		return err
 	}
 	defer e.Close()
-	call, err := measure(args[0], e)
+	bind, err := measure(args[0], e)
+	if err != nil {
+		return err
+	}
+	call, err := bind(e)
 	if err != nil {
 		return err
 	}
@@ -90,8 +94,8 @@ func sample(call func() error, calls int) (time.Duration, error) {
 	return time.Since(start), nil
 }
 
-// worst alternates widths 1 and 2 over the measures and prints the greatest
-// ratio of their times, behind its name.
+// worst alternates widths 1 and 2 over the measures, on the same operands, and
+// prints the ratios of their times, the greatest last.
 func worst() error {
 	one, err := open(1)
 	if err != nil {
@@ -105,35 +109,48 @@ func worst() error {
 	defer two.Close()
 	name, most := "", 0.0
 	for _, n := range names() {
-		a, err := measure(n, one)
+		r, err := ratio(n, one, two)
 		if err != nil {
 			return err
 		}
-		b, err := measure(n, two)
-		if err != nil {
-			return err
-		}
-		var times [2][]float64
-		for range 15 {
-			for w, call := range []func() error{a, b} {
-				d, err := sample(call, 1)
-				if err != nil {
-					return err
-				}
-				times[w] = append(times[w], float64(d))
-			}
-		}
-		for w := range times {
-			slices.Sort(times[w])
-		}
-		// The lower quartiles: what neighbours take from a few samples says
-		// nothing about a width, and the greatest of many ratios would be theirs.
-		if r := times[1][3] / times[0][3]; r > most {
+		fmt.Println(n, r)
+		if r > most {
 			name, most = n, r
 		}
 	}
-	fmt.Println(name, most)
+	fmt.Println("worst:", name, most)
 	return nil
+}
+
+// ratio is the time of a measure on two workers as a part of that on one: of the
+// lower quartiles of 31 pairs, because what neighbours take from some samples
+// says nothing about a width, and the greatest of many ratios would be theirs.
+func ratio(name string, one, two *cpu.Engine) (float64, error) {
+	bind, err := measure(name, one)
+	if err != nil {
+		return 0, err
+	}
+	var calls [2]func() error
+	for w, e := range []*cpu.Engine{one, two} {
+		if calls[w], err = bind(e); err != nil {
+			return 0, err
+		}
+	}
+	var times [2][]float64
+	for pair := range 31 {
+		for i := range calls {
+			w := (pair + i) % 2 // who goes first changes
+			d, err := sample(calls[w], 1)
+			if err != nil {
+				return 0, err
+			}
+			times[w] = append(times[w], float64(d))
+		}
+	}
+	for w := range times {
+		slices.Sort(times[w])
+	}
+	return times[1][7] / times[0][7], nil
 }
 
 // lanes lends an engine to each lane and lets each do the same rounds of work.
@@ -154,7 +171,11 @@ func lanes(n, rounds int) error {
 	work := func(e engine.Execution, rounds int) error {
 		var calls []func() error
 		for _, name := range []string{"exp-f64", "add-f64", "product"} {
-			c, err := measure(name, e)
+			bind, err := measure(name, e)
+			if err != nil {
+				return err
+			}
+			c, err := bind(e)
 			if err != nil {
 				return err
 			}

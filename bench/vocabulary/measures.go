@@ -17,15 +17,18 @@ func names() []string {
 		"tanh-c128", "log-c128", "sum-c128", "permute-2048x2", "permute-256x3", "permute-2x23", "permute-64", "gather", "scatter-add", "slice", "concat"}
 }
 
-// measure makes the call that NAME stands for.
-func measure(name string, e engine.Execution) (func() error, error) {
+// measure makes the operands of the measure NAME on e and returns what binds
+// its call on any engine.
+func measure(name string, e engine.Execution) (on, error) {
 	b := &maker{e: e}
 	switch name {
 	case "run":
 		return b.run(engine.Add{}, b.numbers(2), b.numbers(2))
 	case "into":
 		x, y, out := b.numbers(2), b.numbers(2), b.numbers(2)
-		return func() error { return engine.AddInto(e, out, x, y) }, b.err
+		return func(e engine.Execution) (func() error, error) {
+			return func() error { return engine.AddInto(e, out, x, y) }, nil
+		}, b.err
 	case "product":
 		return b.run(engine.DotGeneral{ContractL: engine.AxesOf(1), ContractR: engine.AxesOf(0)}, b.numbers(200, 200), b.numbers(200, 200))
 	case "exp-4M":
@@ -75,10 +78,24 @@ func measure(name string, e engine.Execution) (func() error, error) {
 	case "max":
 		return b.run(engine.Reduce{F: engine.ReduceMax, Axes: all}, input(million))
 	}
-	for _, u := range []engine.Unary{engine.Exp, engine.Log, engine.Tanh, engine.Sin, engine.Cos, engine.Expm1, engine.Log1p, engine.Sqrt} {
+	for _, u := range []engine.Unary{engine.Exp, engine.Log, engine.Tanh, engine.Sin, engine.Cos, engine.Tan, engine.Atan, engine.Sinh, engine.Cosh,
+		engine.Expm1, engine.Log1p, engine.Sqrt, engine.Erf} {
 		if strings.ToLower(u.Name()) == op {
 			return b.run(u, input(million))
 		}
+	}
+	for _, u := range []engine.Unary{engine.Asin, engine.Acos} {
+		if strings.ToLower(u.Name()) == op {
+			return b.run(u, b.random(engine.Float64, engine.Uniform, million))
+		}
+	}
+	switch op {
+	case "pow":
+		return b.run(engine.Pow, b.positives(million), input(million))
+	case "atan2":
+		return b.run(engine.Atan2, input(million), input(million))
+	case "logaddexp":
+		return b.run(engine.LogAddExp, input(million), input(million))
 	}
 	return nil, fmt.Errorf("no measure is called %s", name)
 }
@@ -139,13 +156,15 @@ func (b *maker) positions() *engine.Tensor {
 	return b.keep(engine.FromSlice(at, million))
 }
 
-func (b *maker) run(op engine.Op, in ...*engine.Tensor) (func() error, error) {
+func (b *maker) run(op engine.Op, in ...*engine.Tensor) (on, error) {
 	return b.runInto(op, nil, in...)
 }
 
-// runInto binds op and returns a call that runs it into out, or into a tensor
-// of its own.
-func (b *maker) runInto(op engine.Op, out *engine.Tensor, in ...*engine.Tensor) (func() error, error) {
+// on binds a call of the same operands on an engine of the host.
+type on func(engine.Execution) (func() error, error)
+
+// runInto returns what binds op into out, or into a tensor of its own.
+func (b *maker) runInto(op engine.Op, out *engine.Tensor, in ...*engine.Tensor) (on, error) {
 	if b.err != nil {
 		return nil, b.err
 	}
@@ -153,15 +172,21 @@ func (b *maker) runInto(op engine.Op, out *engine.Tensor, in ...*engine.Tensor) 
 	for i, t := range in {
 		specs[i] = t.Spec()
 	}
-	k, err := b.e.Bind(op, specs, nil)
-	if err != nil {
-		return nil, err
-	}
 	if out == nil {
-		if out, err = b.e.Alloc(k.Out(0)); err != nil {
+		inferred, err := op.Infer(specs)
+		if err != nil {
+			return nil, err
+		}
+		if out, err = b.e.Alloc(inferred[0]); err != nil {
 			return nil, err
 		}
 	}
 	outs := []*engine.Tensor{out}
-	return func() error { return b.e.Run(k, outs, in) }, nil
+	return func(e engine.Execution) (func() error, error) {
+		k, err := e.Bind(op, specs, nil)
+		if err != nil {
+			return nil, err
+		}
+		return func() error { return e.Run(k, outs, in) }, nil
+	}, nil
 }

@@ -118,7 +118,7 @@ func gatherAxes(axis int, x, index engine.Spec, g []int) (loops, rest native.Axe
 func (b *binder) gather(axis int, out, x, index engine.Spec) {
 	b.check(1, engine.ErrIndexRange, native.Outside(index.DType, x.Shape.At(axis)))
 	loops, rest := gatherAxes(axis, x, index, out.AppendStrides(nil))
-	b.indexed(native.NewGather(x.DType, index.DType, x.AppendStrides(nil)[axis], loops, rest), out, 2, 0)
+	b.indexed(b.level.NewGather(x.DType, index.DType, x.AppendStrides(nil)[axis], loops, rest), out, 2, 0)
 }
 
 func (b *binder) takeAlong(axis int, out, x, index engine.Spec) {
@@ -127,7 +127,7 @@ func (b *binder) takeAlong(axis int, out, x, index engine.Spec) {
 	step := xs[axis]
 	xs[axis] = 0
 	loops := native.Axes{Extents: out.Shape.Ints(), To: out.AppendStrides(nil), From: xs, Index: index.AppendStrides(nil)}
-	b.indexed(native.NewGather(x.DType, index.DType, step, loops, native.Axes{}), out, 2, 0)
+	b.indexed(b.level.NewGather(x.DType, index.DType, step, loops, native.Axes{}), out, 2, 0)
 }
 
 func (b *binder) scatter(op engine.Scatter, out, x, index, updates engine.Spec) {

@@ -59,7 +59,7 @@ func (r *rig) created(op engine.Op, l layout) {
 		op = h
 	}
 	r.ok(engine.EvalInto(r.oracle, op, []*engine.Tensor{want}))
-	r.near(op.Name(), out.DType(), Ulps, r.read(out), o.read(want))
+	r.near(op.Name(), out.DType(), allowance{ulps: Ulps}, r.read(out), o.read(want))
 }
 
 // testRandom: pieces join, and the moments are those of the distributions,

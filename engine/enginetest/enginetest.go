@@ -366,12 +366,12 @@ func (r *rig) run(op engine.Op, ins []*engine.Tensor, lay layout) (values []comp
 // expect runs op and compares with the reference engine, exactly.
 func (r *rig) expect(op engine.Op, lay layout, ins ...*engine.Tensor) {
 	r.Helper()
-	r.expectNear(op, lay, 0, ins...)
+	r.expectNear(op, lay, allowance{}, ins...)
 }
 
 // expectNear runs op and compares with the reference engine, to some units in
 // the last place.
-func (r *rig) expectNear(op engine.Op, lay layout, ulps float64, ins ...*engine.Tensor) {
+func (r *rig) expectNear(op engine.Op, lay layout, may allowance, ins ...*engine.Tensor) {
 	r.Helper()
 	got, ok := r.run(op, ins, lay)
 	if !ok {
@@ -388,7 +388,7 @@ func (r *rig) expectNear(op engine.Op, lay layout, ulps float64, ins ...*engine.
 	out := r.must(r.oracle.Alloc(k.Out(0)))
 	r.ok(r.oracle.Run(k, []*engine.Tensor{out}, hosts))
 	what := fmt.Sprintf("%s %v → %v", op.Name(), describe(ins), lay)
-	r.near(what, k.Out(0).DType, ulps, got, (&rig{T: r.T, e: r.oracle}).read(out))
+	r.near(what, k.Out(0).DType, may, got, (&rig{T: r.T, e: r.oracle}).read(out))
 }
 
 func describe(ts []*engine.Tensor) (s []string) {

@@ -49,7 +49,7 @@ func testReduce(r *rig) {
 						}
 						continue
 					}
-					r.expectNear(op, layout(r.rnd.IntN(int(layouts))), reductionUlps(f), a)
+					r.expectNear(op, layout(r.rnd.IntN(int(layouts))), allowance{ulps: reductionUlps(f)}, a)
 				}
 			}
 		}
@@ -112,7 +112,7 @@ func testReduceSpecials(r *rig) {
 			a := r.input(compact, engine.Float64, []int{len(c.x), wide}, func(i []int) complex128 { return complex(c.x[i[0]], 0) })
 			got, _ := r.run(engine.Reduce{F: c.f, Axes: engine.AxesOf(0)}, []*engine.Tensor{a}, compact)
 			for _, z := range got {
-				if distance(engine.Float64, z, complex(c.want, 0)) > 1 {
+				if distance(engine.Float64, z, complex(c.want, 0), 0) > 1 {
 					r.Fatalf("%s of %v is %v, want %v", engine.Reduce{F: c.f}.Name(), c.x, z, c.want)
 				}
 			}
@@ -123,7 +123,7 @@ func testReduceSpecials(r *rig) {
 	long := r.input(compact, engine.Float32, []int{n}, func(i []int) complex128 { return complex(float64(1-2*(i[0]%2)), 0) })
 	for f, want := range map[engine.Reduction]float64{engine.ReduceProd: -1, engine.ReduceMax: 1, engine.ArgMin: 1, engine.Norm1: n, engine.ReduceMean: 1.0 / n} {
 		got, _ := r.run(engine.Reduce{F: f, Axes: engine.AxesOf(0)}, []*engine.Tensor{long}, compact)
-		if distance(engine.Float32, got[0], complex(want, 0)) > 1 {
+		if distance(engine.Float32, got[0], complex(want, 0), 0) > 1 {
 			r.Fatalf("%s of %d alternating units is %v, want %v", engine.Reduce{F: f}.Name(), n, got[0], want)
 		}
 	}

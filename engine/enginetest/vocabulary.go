@@ -108,7 +108,15 @@ func like(shapes ...[]int) func(engine.DType) []engine.Spec {
 // arbitrary precision, and what they keep to in units in the last place of
 // float64; float32 is rounded once from that.
 var measured = map[engine.Op]float64{
-	engine.Exp: 2, engine.Expm1: 2, engine.Log: 1, engine.Log1p: 2, engine.Tanh: 3, engine.Sin: 2, engine.Cos: 2, engine.Rsqrt: 2,
+	engine.Exp: 2, engine.Expm1: 2, engine.Log: 1, engine.Log1p: 2, engine.Sinh: 3, engine.Cosh: 2, engine.Tanh: 3, engine.Sin: 2, engine.Cos: 2,
+	engine.Tan: 4, engine.Asin: 3, engine.Acos: 2, engine.Atan: 2, engine.Erf: 2, engine.Rsqrt: 2, engine.Pow: 2, engine.Atan2: 2, engine.LogAddExp: 4,
+}
+
+func numIn(op engine.Op) int {
+	if _, ok := op.(engine.Binary); ok {
+		return 2
+	}
+	return 1
 }
 
 func functionAccuracy(op engine.Op) string {
@@ -120,11 +128,15 @@ func functionAccuracy(op engine.Op) string {
 	case engine.Abs, engine.Sign:
 		return fmt.Sprintf("exact real, %d ulp complex", 2*Ulps)
 	}
-	if t := measured[op]; t > 0 {
-		return fmt.Sprintf("%g ulp, complex %d", t, 2*Ulps)
+	if op == engine.LogAddExp {
+		return fmt.Sprintf("%g ulp, of ½ where the result is less", measured[op])
 	}
-	if t := tolerance(op); t > 0 {
-		return fmt.Sprintf("%g ulp, complex %g", t, 2*t)
+	if t := measured[op]; t > 0 {
+		ofComplex := 2 * tolerance(op, engine.Complex128).ulps
+		if _, err := op.Infer([]engine.Spec{engine.SpecOf(engine.Complex128), engine.SpecOf(engine.Complex128)}[:numIn(op)]); err != nil {
+			return fmt.Sprintf("%g ulp", t)
+		}
+		return fmt.Sprintf("%g ulp, complex %g", t, ofComplex)
 	}
 	return "exact"
 }

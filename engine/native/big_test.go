@@ -104,6 +104,52 @@ func bigSin(x *big.Float, quarter int) *big.Float {
 	return s
 }
 
+func bigSqrt(x *big.Float) *big.Float { return new(big.Float).SetPrec(precision).Sqrt(x) }
+
+// bigAtan halves the angle until the series is short.
+func bigAtan(x *big.Float) *big.Float {
+	const halvings = 12
+	for range halvings {
+		x = quo(x, add(num(1), bigSqrt(add(num(1), mul(x, x)))))
+	}
+	z, p := mul(x, x), x
+	return scale(series(x, func(_ *big.Float, n int) *big.Float {
+		p = new(big.Float).SetPrec(precision).Neg(mul(p, z))
+		return quo(p, num(float64(2*n+3)))
+	}), halvings)
+}
+
+// bigErf is 2/√π·exp(−x²)·Σ 2ⁿ x^(2n+1)/(2n+1)!!, of terms of one sign.
+func bigErf(x *big.Float) *big.Float {
+	z := mul(x, x)
+	s := series(x, func(t *big.Float, n int) *big.Float { return quo(scale(mul(t, z), 1), num(float64(2*n+3))) })
+	return quo(scale(mul(s, bigExp(new(big.Float).Neg(z))), 1), bigSqrt(bigPi))
+}
+
+func exactlyPair(b engine.Binary, v, w float64) *big.Float {
+	x, y := num(v), num(w)
+	switch b {
+	case engine.Pow:
+		return bigExp(mul(y, bigLog(x)))
+	case engine.Atan2:
+		a := bigAtan(quo(x, y))
+		if w < 0 {
+			if v < 0 {
+				return sub(a, bigPi)
+			}
+			return add(a, bigPi)
+		}
+		return a
+	case engine.LogAddExp:
+		hi, d := x, sub(y, x)
+		if v < w {
+			hi, d = y, sub(x, y)
+		}
+		return add(hi, bigLog(add(num(1), bigExp(d))))
+	}
+	panic("no such function")
+}
+
 func exactly(u engine.Unary, v float64) *big.Float {
 	x := num(v)
 	switch u {
@@ -125,10 +171,36 @@ func exactly(u engine.Unary, v float64) *big.Float {
 		return bigSin(x, 0)
 	case engine.Cos:
 		return bigSin(x, 1)
+	case engine.Tan:
+		return quo(bigSin(x, 0), bigSin(x, 1))
+	case engine.Asin:
+		if math.Abs(v) == 1 {
+			return mul(x, scale(bigPi, -1))
+		}
+		return bigAtan(quo(x, bigSqrt(mul(sub(num(1), x), add(num(1), x)))))
+	case engine.Acos:
+		if v == -1 {
+			return bigPi
+		}
+		return scale(bigAtan(bigSqrt(quo(sub(num(1), x), add(num(1), x)))), 1)
+	case engine.Atan:
+		return bigAtan(x)
+	case engine.Sinh:
+		e := bigExpm1(new(big.Float).Abs(x))
+		s := scale(add(e, quo(e, add(e, num(1)))), -1)
+		if v < 0 {
+			s.Neg(s)
+		}
+		return s
+	case engine.Cosh:
+		e := bigExp(x)
+		return scale(add(e, quo(num(1), e)), -1)
+	case engine.Erf:
+		return bigErf(x)
 	case engine.Sqrt:
-		return new(big.Float).SetPrec(precision).Sqrt(x)
+		return bigSqrt(x)
 	case engine.Rsqrt:
-		return quo(num(1), new(big.Float).SetPrec(precision).Sqrt(x))
+		return quo(num(1), bigSqrt(x))
 	}
 	panic("no such function")
 }

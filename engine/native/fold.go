@@ -51,9 +51,9 @@ func foldOf(l Level, f engine.Reduction, d engine.DType) *FoldPlan {
 	switch d {
 	case engine.Bool:
 		if f == engine.ReduceAll {
-			return plainFold(binaryFunction(l, engine.And, d), true)
+			return plainFold(boolPair(engine.And), true)
 		}
-		return plainFold(binaryFunction(l, engine.Or, d), false)
+		return plainFold(boolPair(engine.Or), false)
 	case engine.Int32:
 		return realFold[int32](l, f, d)
 	case engine.Int64:
@@ -63,7 +63,7 @@ func foldOf(l Level, f engine.Reduction, d engine.DType) *FoldPlan {
 			return p
 		}
 		if f == engine.LogSumExp {
-			return logSumExp[float32]()
+			return logSumExp[float32](l)
 		}
 		return realFold[float32](l, f, d)
 	case engine.Float64:
@@ -71,7 +71,7 @@ func foldOf(l Level, f engine.Reduction, d engine.DType) *FoldPlan {
 			return p
 		}
 		if f == engine.LogSumExp {
-			return logSumExp[float64]()
+			return logSumExp[float64](l)
 		}
 		return realFold[float64](l, f, d)
 	case engine.Complex64:
@@ -122,8 +122,9 @@ func doubleFold[R any](combine, pre row, empty float64, last func(x, scale float
 		}}
 }
 
-func logSumExp[T float]() *FoldPlan {
-	return doubleFold(real2[float64](logAddExp), map1(func(x T) float64 { return float64(x) }), math.Inf(-1), func(x, _ float64) T { return T(x) })
+func logSumExp[T float](l Level) *FoldPlan {
+	add, _ := binaryRows(l, engine.LogAddExp, engine.Float64)
+	return doubleFold(add, map1(func(x T) float64 { return float64(x) }), math.Inf(-1), func(x, _ float64) T { return T(x) })
 }
 
 // Where a sum of squares leaves [tiny, huge], elements are scaled.

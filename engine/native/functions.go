@@ -67,7 +67,7 @@ var realFunctions = map[engine.Unary]func(float64) float64{
 	engine.Exp: exp, engine.Log: naturalLog, engine.Expm1: math.Expm1, engine.Log1p: math.Log1p,
 	engine.Sin: sine, engine.Cos: cosine, engine.Tan: tan,
 	engine.Asin: asin, engine.Acos: acos, engine.Atan: math.Atan,
-	engine.Sinh: math.Sinh, engine.Cosh: math.Cosh, engine.Tanh: math.Tanh,
+	engine.Sinh: sinh, engine.Cosh: cosh, engine.Tanh: math.Tanh,
 	engine.Sqrt: math.Sqrt, engine.Rsqrt: func(x float64) float64 { return 1 / math.Sqrt(x) }, engine.Erf: math.Erf,
 }
 
@@ -157,8 +157,7 @@ func tan(x float64) float64 {
 	if x == 0 {
 		return x
 	}
-	sin, cos := math.Sincos(x)
-	return sin / cos
+	return sine(x) / cosine(x)
 }
 
 // ctanh and ctan are Kahan's, which keep both parts where those of package
@@ -325,51 +324,54 @@ func outSize(op engine.Op, d engine.DType) int {
 // NewBinary plans dst = b(x, y), as NewUnary does. Divisors of integers must not
 // be 0.
 func (l Level) NewBinary(b engine.Binary, d engine.DType, extents, dst, x, y []int) *MapPlan {
-	var past row
-	if d != engine.Bool {
-		r := rows(l, d).past
-		past = map[engine.Binary]row{engine.Sub: r.sub, engine.Div: r.div}[b]
-	}
-	return newFunction(b.Name(), binaryFunction(l, b, d), past, [maxOperands]int{outSize(b, d), d.Size(), d.Size()}, extents, dst, x, y)
+	f, past := binaryRows(l, b, d)
+	return newFunction(b.Name(), f, past, [maxOperands]int{outSize(b, d), d.Size(), d.Size()}, extents, dst, x, y)
 }
 
-func binaryFunction(l Level, b engine.Binary, d engine.DType) row {
+// binaryRows is the row of b for dtype d, nil if it has none, and that past the
+// caches, if there is one.
+func binaryRows(l Level, b engine.Binary, d engine.DType) (f, past row) {
 	if d != engine.Bool {
 		r := rows(l, d)
 		if f := map[engine.Binary]row{engine.Sub: r.sub, engine.Div: r.div, engine.Max: r.max, engine.Min: r.min}[b]; f != nil {
-			return f
+			return f, map[engine.Binary]row{engine.Sub: r.past.sub, engine.Div: r.past.div}[b]
 		}
 	}
 	switch d {
 	case engine.Bool:
-		switch b {
-		case engine.And:
-			return map2(func(x, y bool) bool { return x && y })
-		case engine.Or:
-			return map2(func(x, y bool) bool { return x || y })
-		case engine.Xor, engine.NotEqual:
-			return map2(func(x, y bool) bool { return x != y })
-		case engine.Equal:
-			return map2(func(x, y bool) bool { return x == y })
-		}
+		return boolPair(b), nil
 	case engine.Int32:
-		return integerPair[int32](b)
+		return integerPair[int32](b), nil
 	case engine.Int64:
-		return integerPair[int64](b)
+		return integerPair[int64](b), nil
 	case engine.Float32:
 		if b == engine.MakeComplex {
-			return map2(func(x, y float32) complex64 { return complex(x, y) })
+			return map2(func(x, y float32) complex64 { return complex(x, y) }), nil
 		}
-		return floatPair[float32](b)
+		return vectorPair(l, b, d, floatPair[float32](b))
 	case engine.Float64:
 		if b == engine.MakeComplex {
-			return map2(func(x, y float64) complex128 { return complex(x, y) })
+			return map2(func(x, y float64) complex128 { return complex(x, y) }), nil
 		}
-		return floatPair[float64](b)
+		return vectorPair(l, b, d, floatPair[float64](b))
 	case engine.Complex64:
-		return complexPair[complex64](b)
+		return complexPair[complex64](b), nil
 	case engine.Complex128:
-		return complexPair[complex128](b)
+		return complexPair[complex128](b), nil
+	}
+	return nil, nil
+}
+
+func boolPair(b engine.Binary) row {
+	switch b {
+	case engine.And:
+		return map2(func(x, y bool) bool { return x && y })
+	case engine.Or:
+		return map2(func(x, y bool) bool { return x || y })
+	case engine.Xor, engine.NotEqual:
+		return map2(func(x, y bool) bool { return x != y })
+	case engine.Equal:
+		return map2(func(x, y bool) bool { return x == y })
 	}
 	return nil
 }
@@ -389,7 +391,7 @@ func floatPair[T float](b engine.Binary) row {
 	case engine.Rem:
 		return real2[T](math.Mod)
 	case engine.Pow:
-		return real2[T](math.Pow)
+		return real2[T](pow)
 	case engine.Atan2:
 		return real2[T](math.Atan2)
 	case engine.LogAddExp:

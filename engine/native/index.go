@@ -19,6 +19,7 @@ type IndexPlan struct {
 	long    bool   // int64 indices
 	add     row    // nil: elements are copied
 	ordered int    // loops that may be shared out: items is their product
+	past    bool   // gathered elements may go past the caches
 }
 
 // Axes of an index plan: their extents and strides in elements of the
@@ -27,11 +28,12 @@ type Axes struct{ Extents, To, From, Index []int }
 
 // NewGather plans to[i…, r…] = from[i…, r…] displaced by step elements times
 // index[i…], over the axes i of loops and r of rest. Indices are in range.
-func NewGather(d, index engine.DType, step int, loops, rest Axes) *IndexPlan {
+func (l Level) NewGather(d, index engine.DType, step int, loops, rest Axes) *IndexPlan {
 	p := newIndex(d, index, step, loops, rest)
 	p.operand = 1
 	p.items = extent(p.loops)
 	p.ordered = len(p.loops)
+	p.past = canStream(Best(l)) && p.size == 8 && p.items*p.size >= streamBytes
 	return p
 }
 
@@ -111,6 +113,9 @@ func indexed[I integer](p *IndexPlan, q indexLine) {
 	if len(p.rest) == 0 {
 		switch {
 		case p.operand == 1:
+			if p.past && p.step == 8 && q.a.step == [maxOperands]int{8, 0, indexSize[I]()} {
+				gatherStream[I](&q)
+			}
 			gatherBySize[I](q, p.step, p.size)
 			return
 		case p.add == nil:
@@ -131,6 +136,38 @@ func indexed[I integer](p *IndexPlan, q indexLine) {
 		}
 		p.move(x, y)
 	}
+}
+
+func indexSize[I integer]() int {
+	var k I
+	return int(unsafe.Sizeof(k))
+}
+
+const (
+	gatherAhead  = 40   // entries of the index that gatherPast looks ahead
+	gatherGroups = 1024 // of eight elements, of one call of assembly
+)
+
+// gatherStream gathers whole lines past the caches and leaves the end of q.
+func gatherStream[I integer](q *indexLine) {
+	head := int(-uintptr(q.to)&63) / 8
+	groups := (q.n - head - gatherAhead) / 8
+	if groups <= 0 || uintptr(q.to)%8 != 0 {
+		return
+	}
+	gatherLine[uint64, I](indexLine{q.to, q.from, q.index, q.a, head}, 8)
+	q.skip(head)
+	for groups > 0 {
+		n := min(groups, gatherGroups)
+		gatherPast(indexSize[I](), q.to, q.from, q.index, n)
+		q.skip(8 * n)
+		groups -= n
+	}
+	storeFence()
+}
+
+func (q *indexLine) skip(n int) {
+	q.to, q.index, q.n = unsafe.Add(q.to, n*q.a.step[0]), unsafe.Add(q.index, n*q.a.step[2]), q.n-n
 }
 
 func gatherBySize[I integer](q indexLine, step, size int) {

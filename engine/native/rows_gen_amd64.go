@@ -130,6 +130,12 @@ func streamSteps8(dst, src unsafe.Pointer, n, step int)
 func streamSteps16(dst, src unsafe.Pointer, n, step int)
 
 //go:noescape
+func gatherPast4(dst, src, index unsafe.Pointer, n int)
+
+//go:noescape
+func gatherPast8(dst, src, index unsafe.Pointer, n int)
+
+//go:noescape
 func sumBlocksF32(sums, x unsafe.Pointer, n int)
 
 //go:noescape
@@ -160,6 +166,12 @@ func expF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 func expm1F64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
+func sinhF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func coshF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
 func tanhF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
@@ -175,6 +187,21 @@ func sinF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 func cosF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
+func tanF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func asinF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func acosF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func atanF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func erfF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
 func sqrtF64AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
@@ -185,6 +212,12 @@ func expF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
 func expm1F32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func sinhF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func coshF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
 func tanhF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
@@ -202,6 +235,21 @@ func sinF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 func cosF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
+func tanF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func asinF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func acosF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func atanF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func erfF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
 func sqrtF32AVX2(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
@@ -212,6 +260,12 @@ func expF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
 func expm1F64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func sinhF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func coshF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
 func tanhF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
@@ -229,6 +283,21 @@ func sinF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 func cosF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
+func tanF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func asinF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func acosF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func atanF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func erfF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
 func sqrtF64AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
@@ -239,6 +308,12 @@ func expF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
 func expm1F32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func sinhF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func coshF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
 func tanhF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
@@ -256,7 +331,58 @@ func sinF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 func cosF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
+func tanF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func asinF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func acosF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func atanF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func erfF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
 func sqrtF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
 
 //go:noescape
 func rsqrtF32AVX512(dst, x unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func powF64AVX2(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func atan2F64AVX2(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func logAddExpF64AVX2(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func powF32AVX2(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func atan2F32AVX2(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func logAddExpF32AVX2(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func powF64AVX512(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func atan2F64AVX512(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func logAddExpF64AVX512(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func powF32AVX512(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func atan2F32AVX512(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+
+//go:noescape
+func logAddExpF32AVX512(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)

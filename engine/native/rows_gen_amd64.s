@@ -1566,6 +1566,112 @@ loop:
 	JNZ        loop
 	RET
 
+// func gatherPast4(dst uintptr, src uintptr, index uintptr, n int)
+// Requires: AVX, MMX+
+TEXT ·gatherPast4(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ index+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	PREFETCHT0  2048(DX)
+	MOVLQSX     128(DX), AX
+	PREFETCHT0  (SI)(AX*8)
+	MOVLQSX     132(DX), BX
+	PREFETCHT0  (SI)(BX*8)
+	MOVLQSX     136(DX), R8
+	PREFETCHT0  (SI)(R8*8)
+	MOVLQSX     140(DX), R9
+	PREFETCHT0  (SI)(R9*8)
+	MOVLQSX     144(DX), AX
+	PREFETCHT0  (SI)(AX*8)
+	MOVLQSX     148(DX), BX
+	PREFETCHT0  (SI)(BX*8)
+	MOVLQSX     152(DX), R8
+	PREFETCHT0  (SI)(R8*8)
+	MOVLQSX     156(DX), R9
+	PREFETCHT0  (SI)(R9*8)
+	MOVLQSX     (DX), AX
+	VMOVSD      (SI)(AX*8), X0
+	MOVLQSX     4(DX), BX
+	VMOVHPD     (SI)(BX*8), X0, X0
+	MOVLQSX     8(DX), R8
+	VMOVSD      (SI)(R8*8), X1
+	MOVLQSX     12(DX), R9
+	VMOVHPD     (SI)(R9*8), X1, X1
+	VINSERTF128 $0x01, X1, Y0, Y0
+	VMOVNTPD    Y0, (DI)
+	MOVLQSX     16(DX), AX
+	VMOVSD      (SI)(AX*8), X0
+	MOVLQSX     20(DX), BX
+	VMOVHPD     (SI)(BX*8), X0, X0
+	MOVLQSX     24(DX), R8
+	VMOVSD      (SI)(R8*8), X1
+	MOVLQSX     28(DX), R9
+	VMOVHPD     (SI)(R9*8), X1, X1
+	VINSERTF128 $0x01, X1, Y0, Y0
+	VMOVNTPD    Y0, 32(DI)
+	ADDQ        $+32, DX
+	ADDQ        $+64, DI
+	DECQ        CX
+	JNZ         loop
+	VZEROUPPER
+	RET
+
+// func gatherPast8(dst uintptr, src uintptr, index uintptr, n int)
+// Requires: AVX, MMX+
+TEXT ·gatherPast8(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ src+8(FP), SI
+	MOVQ index+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	PREFETCHT0  2048(DX)
+	MOVQ        256(DX), AX
+	PREFETCHT0  (SI)(AX*8)
+	MOVQ        264(DX), BX
+	PREFETCHT0  (SI)(BX*8)
+	MOVQ        272(DX), R8
+	PREFETCHT0  (SI)(R8*8)
+	MOVQ        280(DX), R9
+	PREFETCHT0  (SI)(R9*8)
+	MOVQ        288(DX), AX
+	PREFETCHT0  (SI)(AX*8)
+	MOVQ        296(DX), BX
+	PREFETCHT0  (SI)(BX*8)
+	MOVQ        304(DX), R8
+	PREFETCHT0  (SI)(R8*8)
+	MOVQ        312(DX), R9
+	PREFETCHT0  (SI)(R9*8)
+	MOVQ        (DX), AX
+	VMOVSD      (SI)(AX*8), X0
+	MOVQ        8(DX), BX
+	VMOVHPD     (SI)(BX*8), X0, X0
+	MOVQ        16(DX), R8
+	VMOVSD      (SI)(R8*8), X1
+	MOVQ        24(DX), R9
+	VMOVHPD     (SI)(R9*8), X1, X1
+	VINSERTF128 $0x01, X1, Y0, Y0
+	VMOVNTPD    Y0, (DI)
+	MOVQ        32(DX), AX
+	VMOVSD      (SI)(AX*8), X0
+	MOVQ        40(DX), BX
+	VMOVHPD     (SI)(BX*8), X0, X0
+	MOVQ        48(DX), R8
+	VMOVSD      (SI)(R8*8), X1
+	MOVQ        56(DX), R9
+	VMOVHPD     (SI)(R9*8), X1, X1
+	VINSERTF128 $0x01, X1, Y0, Y0
+	VMOVNTPD    Y0, 32(DI)
+	ADDQ        $+64, DX
+	ADDQ        $+64, DI
+	DECQ        CX
+	JNZ         loop
+	VZEROUPPER
+	RET
+
 // func streamRuns(dst uintptr, src uintptr, bytes int, n int, dstStep int, srcStep int)
 // Requires: AVX, MMX+
 TEXT ·streamRuns(SB), NOSPLIT, $0-48
@@ -1609,17 +1715,17 @@ TEXT ·storeFence(SB), NOSPLIT, $0
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·expF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VMOVUPD      (CX)(BX*8), Y0
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+8(SB), Y1
 	VMINPD       Y0, Y1, Y0
 	VBROADCASTSD constants<>+16(SB), Y1
@@ -1683,16 +1789,16 @@ loop:
 	VBROADCASTSD constants<>+0(SB), Y2
 	VPADDQ       Y2, Y1, Y1
 	VMULPD       Y1, Y0, Y0
-	VMOVUPD      Y0, (AX)(BX*8)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVUPD      Y0, (AX)(DX*8)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*8)
-	VMOVUPD      (CX)(BX*8), Y0
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+8(SB), Y1
 	VMINPD       Y0, Y1, Y0
 	VBROADCASTSD constants<>+16(SB), Y1
@@ -1756,19 +1862,19 @@ past:
 	VBROADCASTSD constants<>+0(SB), Y2
 	VPADDQ       Y2, Y1, Y1
 	VMULPD       Y1, Y0, Y0
-	VMOVNTPD     Y0, (AX)(BX*8)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVNTPD     Y0, (AX)(DX*8)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks8<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*8), Y0
-	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
 	VBROADCASTSD constants<>+8(SB), Y2
 	VMINPD       Y1, Y2, Y1
 	VBROADCASTSD constants<>+16(SB), Y2
@@ -1832,12 +1938,12 @@ tail:
 	VBROADCASTSD constants<>+0(SB), Y3
 	VPADDQ       Y3, Y2, Y2
 	VMULPD       Y2, Y1, Y1
-	VMASKMOVPD   Y1, Y0, (AX)(BX*8)
-	ADDQ         DX, BX
+	VMASKMOVPD   Y1, Y0, (AX)(DX*8)
+	ADDQ         CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -1846,17 +1952,17 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·expm1F64AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VMOVUPD      (CX)(BX*8), Y0
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+144(SB), Y1
 	VMINPD       Y0, Y1, Y1
 	VBROADCASTSD constants<>+152(SB), Y2
@@ -1914,16 +2020,16 @@ loop:
 	VBROADCASTSD constants<>+168(SB), Y2
 	VANDPD       Y2, Y0, Y0
 	VORPD        Y0, Y1, Y0
-	VMOVUPD      Y0, (AX)(BX*8)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVUPD      Y0, (AX)(DX*8)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*8)
-	VMOVUPD      (CX)(BX*8), Y0
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+144(SB), Y1
 	VMINPD       Y0, Y1, Y1
 	VBROADCASTSD constants<>+152(SB), Y2
@@ -1981,19 +2087,19 @@ past:
 	VBROADCASTSD constants<>+168(SB), Y2
 	VANDPD       Y2, Y0, Y0
 	VORPD        Y0, Y1, Y0
-	VMOVNTPD     Y0, (AX)(BX*8)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVNTPD     Y0, (AX)(DX*8)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks8<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*8), Y0
-	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
 	VBROADCASTSD constants<>+144(SB), Y2
 	VMINPD       Y1, Y2, Y2
 	VBROADCASTSD constants<>+152(SB), Y3
@@ -2051,12 +2157,530 @@ tail:
 	VBROADCASTSD constants<>+168(SB), Y3
 	VANDPD       Y3, Y1, Y1
 	VORPD        Y1, Y2, Y1
-	VMASKMOVPD   Y1, Y0, (AX)(BX*8)
-	ADDQ         DX, BX
+	VMASKMOVPD   Y1, Y0, (AX)(DX*8)
+	ADDQ         CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func sinhF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·sinhF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+176(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y5, Y1, Y6
+	VBROADCASTSD constants<>+32(SB), Y5
+	VSUBPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+40(SB), Y7
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y8, Y5, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y5, Y1
+	VMULPD       Y1, Y1, Y5
+	VMULPD       Y1, Y1, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y1, Y8, Y7
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y5, Y1
+	VPSLLQ       $0x34, Y6, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y5, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y1, Y5, Y6
+	VBROADCASTSD constants<>+0(SB), Y1
+	VADDPD       Y1, Y6, Y1
+	VDIVPD       Y1, Y6, Y1
+	VADDPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+136(SB), Y5
+	VMULPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
+	JMP     loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+176(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y5, Y1, Y6
+	VBROADCASTSD constants<>+32(SB), Y5
+	VSUBPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+40(SB), Y7
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y8, Y5, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y5, Y1
+	VMULPD       Y1, Y1, Y5
+	VMULPD       Y1, Y1, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y1, Y8, Y7
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y5, Y1
+	VPSLLQ       $0x34, Y6, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y5, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y1, Y5, Y6
+	VBROADCASTSD constants<>+0(SB), Y1
+	VADDPD       Y1, Y6, Y1
+	VDIVPD       Y1, Y6, Y1
+	VADDPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+136(SB), Y5
+	VMULPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
+	JMP      past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+176(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y5, Y2, Y6
+	VBROADCASTSD constants<>+32(SB), Y5
+	VSUBPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+40(SB), Y7
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y8, Y5, Y2
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y7, Y5, Y2
+	VMULPD       Y2, Y2, Y5
+	VMULPD       Y2, Y2, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y2, Y8, Y7
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y7, Y5, Y2
+	VPSLLQ       $0x34, Y6, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y5, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y2, Y5, Y6
+	VBROADCASTSD constants<>+0(SB), Y2
+	VADDPD       Y2, Y6, Y2
+	VDIVPD       Y2, Y6, Y2
+	VADDPD       Y2, Y6, Y2
+	VBROADCASTSD constants<>+136(SB), Y5
+	VMULPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y4, Y4
+	VANDNPS      Y0, Y4, Y3
+	VMOVMSKPD    Y4, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func coshF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·coshF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y0
+	VBROADCASTSD constants<>+176(SB), Y1
+	VCMPPD       $0x16, Y1, Y0, Y1
+	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y4, Y0
+	VMULPD       Y0, Y0, Y4
+	VMULPD       Y0, Y0, Y6
+	VBROADCASTSD constants<>+56(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y0, Y7, Y6
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y6, Y4, Y0
+	VPSLLQ       $0x34, Y5, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VPADDQ       Y5, Y4, Y4
+	VMOVAPD      Y4, Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VBROADCASTSD constants<>+0(SB), Y0
+	VDIVPD       Y5, Y0, Y0
+	VADDPD       Y0, Y5, Y0
+	VBROADCASTSD constants<>+136(SB), Y4
+	VMULPD       Y4, Y0, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y1, Y2
+	VMOVMSKPD    Y1, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
+	JMP     loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y0
+	VBROADCASTSD constants<>+176(SB), Y1
+	VCMPPD       $0x16, Y1, Y0, Y1
+	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y4, Y0
+	VMULPD       Y0, Y0, Y4
+	VMULPD       Y0, Y0, Y6
+	VBROADCASTSD constants<>+56(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y0, Y7, Y6
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y6, Y4, Y0
+	VPSLLQ       $0x34, Y5, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VPADDQ       Y5, Y4, Y4
+	VMOVAPD      Y4, Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VBROADCASTSD constants<>+0(SB), Y0
+	VDIVPD       Y5, Y0, Y0
+	VADDPD       Y0, Y5, Y0
+	VBROADCASTSD constants<>+136(SB), Y4
+	VMULPD       Y4, Y0, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y1, Y2
+	VMOVMSKPD    Y1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
+	JMP      past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+176(SB), Y2
+	VCMPPD       $0x16, Y2, Y1, Y2
+	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y1, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y4, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y6, Y4, Y1
+	VMULPD       Y1, Y1, Y4
+	VMULPD       Y1, Y1, Y6
+	VBROADCASTSD constants<>+56(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y1, Y7, Y6
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y6, Y4, Y1
+	VPSLLQ       $0x34, Y5, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VPADDQ       Y5, Y4, Y4
+	VMOVAPD      Y4, Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VBROADCASTSD constants<>+0(SB), Y1
+	VDIVPD       Y5, Y1, Y1
+	VADDPD       Y1, Y5, Y1
+	VBROADCASTSD constants<>+136(SB), Y4
+	VMULPD       Y4, Y1, Y1
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y2, Y2
+	VANDNPS      Y0, Y2, Y3
+	VMOVMSKPD    Y2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -2065,20 +2689,20 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tanhF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VMOVUPD      (CX)(BX*8), Y0
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+176(SB), Y2
+	VBROADCASTSD constants<>+184(SB), Y2
 	VMINPD       Y1, Y2, Y1
 	VADDPD       Y1, Y1, Y1
 	VBROADCASTSD constants<>+24(SB), Y2
@@ -2128,7 +2752,7 @@ loop:
 	VSUBPD       Y3, Y2, Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y1, Y2, Y3
-	VBROADCASTSD constants<>+184(SB), Y1
+	VBROADCASTSD constants<>+192(SB), Y1
 	VADDPD       Y1, Y3, Y1
 	VDIVPD       Y1, Y3, Y1
 	VBROADCASTSD constants<>+160(SB), Y2
@@ -2136,19 +2760,19 @@ loop:
 	VBROADCASTSD constants<>+168(SB), Y2
 	VANDPD       Y2, Y0, Y0
 	VORPD        Y0, Y1, Y0
-	VMOVUPD      Y0, (AX)(BX*8)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVUPD      Y0, (AX)(DX*8)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*8)
-	VMOVUPD      (CX)(BX*8), Y0
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+176(SB), Y2
+	VBROADCASTSD constants<>+184(SB), Y2
 	VMINPD       Y1, Y2, Y1
 	VADDPD       Y1, Y1, Y1
 	VBROADCASTSD constants<>+24(SB), Y2
@@ -2198,7 +2822,7 @@ past:
 	VSUBPD       Y3, Y2, Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y1, Y2, Y3
-	VBROADCASTSD constants<>+184(SB), Y1
+	VBROADCASTSD constants<>+192(SB), Y1
 	VADDPD       Y1, Y3, Y1
 	VDIVPD       Y1, Y3, Y1
 	VBROADCASTSD constants<>+160(SB), Y2
@@ -2206,22 +2830,22 @@ past:
 	VBROADCASTSD constants<>+168(SB), Y2
 	VANDPD       Y2, Y0, Y0
 	VORPD        Y0, Y1, Y0
-	VMOVNTPD     Y0, (AX)(BX*8)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVNTPD     Y0, (AX)(DX*8)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks8<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*8), Y0
-	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
 	VBROADCASTSD constants<>+160(SB), Y2
 	VANDPD       Y2, Y1, Y2
-	VBROADCASTSD constants<>+176(SB), Y3
+	VBROADCASTSD constants<>+184(SB), Y3
 	VMINPD       Y2, Y3, Y2
 	VADDPD       Y2, Y2, Y2
 	VBROADCASTSD constants<>+24(SB), Y3
@@ -2271,7 +2895,7 @@ tail:
 	VSUBPD       Y4, Y3, Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y2, Y3, Y4
-	VBROADCASTSD constants<>+184(SB), Y2
+	VBROADCASTSD constants<>+192(SB), Y2
 	VADDPD       Y2, Y4, Y2
 	VDIVPD       Y2, Y4, Y2
 	VBROADCASTSD constants<>+160(SB), Y3
@@ -2279,12 +2903,12 @@ tail:
 	VBROADCASTSD constants<>+168(SB), Y3
 	VANDPD       Y3, Y1, Y1
 	VORPD        Y1, Y2, Y1
-	VMASKMOVPD   Y1, Y0, (AX)(BX*8)
-	ADDQ         DX, BX
+	VMASKMOVPD   Y1, Y0, (AX)(DX*8)
+	ADDQ         CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -2293,36 +2917,36 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·logF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VMOVUPD      (CX)(BX*8), Y0
-	VBROADCASTSD constants<>+192(SB), Y1
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+200(SB), Y1
 	VCMPPD       $0x19, Y1, Y0, Y1
-	VBROADCASTSD constants<>+200(SB), Y2
-	VCMPPD       $0x16, Y2, Y0, Y2
-	VORPD        Y1, Y2, Y2
-	VBROADCASTSD constants<>+208(SB), Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y0, Y4
+	VORPD        Y1, Y4, Y4
+	VBROADCASTSD constants<>+216(SB), Y1
 	VPADDQ       Y1, Y0, Y0
 	VPSRLQ       $0x34, Y0, Y1
-	VBROADCASTSD constants<>+216(SB), Y5
-	VORPD        Y5, Y1, Y1
 	VBROADCASTSD constants<>+224(SB), Y5
-	VSUBPD       Y5, Y1, Y1
+	VORPD        Y5, Y1, Y1
 	VBROADCASTSD constants<>+232(SB), Y5
-	VANDPD       Y5, Y0, Y0
+	VSUBPD       Y5, Y1, Y1
 	VBROADCASTSD constants<>+240(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+248(SB), Y5
 	VPADDQ       Y5, Y0, Y0
 	VBROADCASTSD constants<>+0(SB), Y5
 	VSUBPD       Y5, Y0, Y0
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y0, Y5
 	VBROADCASTSD constants<>+0(SB), Y6
 	VDIVPD       Y5, Y6, Y5
@@ -2332,74 +2956,74 @@ loop:
 	VMULPD       Y7, Y0, Y7
 	VMULPD       Y0, Y7, Y7
 	VMULPD       Y6, Y6, Y8
-	VBROADCASTSD constants<>+248(SB), Y9
+	VBROADCASTSD constants<>+256(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+256(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+264(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+272(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+280(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+280(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+288(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+304(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y6, Y9, Y8
 	VMOVAPD      Y7, Y9
 	VFMADD231PD  Y8, Y6, Y9
-	VBROADCASTSD constants<>+304(SB), Y6
+	VBROADCASTSD constants<>+312(SB), Y6
 	VMULPD       Y6, Y1, Y6
 	VMOVAPD      Y6, Y6
 	VFMADD231PD  Y9, Y5, Y6
 	VSUBPD       Y6, Y7, Y5
 	VSUBPD       Y5, Y0, Y0
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y0, Y0
 	VFMADD231PD  Y5, Y1, Y0
-	VCMPPS       $0x0f, Y3, Y3, Y3
-	VANDNPS      Y3, Y2, Y3
-	VMOVMSKPD    Y2, SI
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
 	TESTQ        SI, SI
 	JZ           loopEven
-	VMASKMOVPD   Y0, Y3, (AX)(BX*8)
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Y0, (AX)(BX*8)
-	ADDQ    $+4, BX
-	SUBQ    $+4, DX
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
 	JMP     loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*8)
-	VMOVUPD      (CX)(BX*8), Y0
-	VBROADCASTSD constants<>+192(SB), Y1
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+200(SB), Y1
 	VCMPPD       $0x19, Y1, Y0, Y1
-	VBROADCASTSD constants<>+200(SB), Y2
-	VCMPPD       $0x16, Y2, Y0, Y2
-	VORPD        Y1, Y2, Y2
-	VBROADCASTSD constants<>+208(SB), Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y0, Y4
+	VORPD        Y1, Y4, Y4
+	VBROADCASTSD constants<>+216(SB), Y1
 	VPADDQ       Y1, Y0, Y0
 	VPSRLQ       $0x34, Y0, Y1
-	VBROADCASTSD constants<>+216(SB), Y5
-	VORPD        Y5, Y1, Y1
 	VBROADCASTSD constants<>+224(SB), Y5
-	VSUBPD       Y5, Y1, Y1
+	VORPD        Y5, Y1, Y1
 	VBROADCASTSD constants<>+232(SB), Y5
-	VANDPD       Y5, Y0, Y0
+	VSUBPD       Y5, Y1, Y1
 	VBROADCASTSD constants<>+240(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+248(SB), Y5
 	VPADDQ       Y5, Y0, Y0
 	VBROADCASTSD constants<>+0(SB), Y5
 	VSUBPD       Y5, Y0, Y0
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y0, Y5
 	VBROADCASTSD constants<>+0(SB), Y6
 	VDIVPD       Y5, Y6, Y5
@@ -2409,77 +3033,77 @@ past:
 	VMULPD       Y7, Y0, Y7
 	VMULPD       Y0, Y7, Y7
 	VMULPD       Y6, Y6, Y8
-	VBROADCASTSD constants<>+248(SB), Y9
+	VBROADCASTSD constants<>+256(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+256(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+264(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+272(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+280(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+280(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+288(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+304(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y6, Y9, Y8
 	VMOVAPD      Y7, Y9
 	VFMADD231PD  Y8, Y6, Y9
-	VBROADCASTSD constants<>+304(SB), Y6
+	VBROADCASTSD constants<>+312(SB), Y6
 	VMULPD       Y6, Y1, Y6
 	VMOVAPD      Y6, Y6
 	VFMADD231PD  Y9, Y5, Y6
 	VSUBPD       Y6, Y7, Y5
 	VSUBPD       Y5, Y0, Y0
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y0, Y0
 	VFMADD231PD  Y5, Y1, Y0
-	VCMPPS       $0x0f, Y3, Y3, Y3
-	VANDNPS      Y3, Y2, Y3
-	VMOVMSKPD    Y2, SI
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
 	TESTQ        SI, SI
 	JZ           pastEven
-	VMASKMOVPD   Y0, Y3, (AX)(BX*8)
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Y0, (AX)(BX*8)
-	ADDQ     $+4, BX
-	SUBQ     $+4, DX
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
 	JMP      past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks8<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*8), Y0
-	VMASKMOVPD   (CX)(BX*8), Y0, Y1
-	VBROADCASTSD constants<>+192(SB), Y2
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VBROADCASTSD constants<>+200(SB), Y2
 	VCMPPD       $0x19, Y2, Y1, Y2
-	VBROADCASTSD constants<>+200(SB), Y3
-	VCMPPD       $0x16, Y3, Y1, Y3
-	VORPD        Y2, Y3, Y3
-	VBROADCASTSD constants<>+208(SB), Y2
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VORPD        Y2, Y4, Y4
+	VBROADCASTSD constants<>+216(SB), Y2
 	VPADDQ       Y2, Y1, Y1
 	VPSRLQ       $0x34, Y1, Y2
-	VBROADCASTSD constants<>+216(SB), Y5
-	VORPD        Y5, Y2, Y2
 	VBROADCASTSD constants<>+224(SB), Y5
-	VSUBPD       Y5, Y2, Y2
+	VORPD        Y5, Y2, Y2
 	VBROADCASTSD constants<>+232(SB), Y5
-	VANDPD       Y5, Y1, Y1
+	VSUBPD       Y5, Y2, Y2
 	VBROADCASTSD constants<>+240(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+248(SB), Y5
 	VPADDQ       Y5, Y1, Y1
 	VBROADCASTSD constants<>+0(SB), Y5
 	VSUBPD       Y5, Y1, Y1
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y1, Y5
 	VBROADCASTSD constants<>+0(SB), Y6
 	VDIVPD       Y5, Y6, Y5
@@ -2489,52 +3113,52 @@ tail:
 	VMULPD       Y7, Y1, Y7
 	VMULPD       Y1, Y7, Y7
 	VMULPD       Y6, Y6, Y8
-	VBROADCASTSD constants<>+248(SB), Y9
+	VBROADCASTSD constants<>+256(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+256(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+264(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+272(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+280(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+280(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+288(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+304(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y6, Y9, Y8
 	VMOVAPD      Y7, Y9
 	VFMADD231PD  Y8, Y6, Y9
-	VBROADCASTSD constants<>+304(SB), Y6
+	VBROADCASTSD constants<>+312(SB), Y6
 	VMULPD       Y6, Y2, Y6
 	VMOVAPD      Y6, Y6
 	VFMADD231PD  Y9, Y5, Y6
 	VSUBPD       Y6, Y7, Y5
 	VSUBPD       Y5, Y1, Y1
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y5, Y2, Y1
-	VCMPPS       $0x0f, Y4, Y4, Y4
-	VANDPS       Y0, Y3, Y3
-	VANDNPS      Y0, Y3, Y4
-	VMOVMSKPD    Y3, CX
-	TESTQ        CX, CX
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y4, Y4
+	VANDNPS      Y0, Y4, Y3
+	VMOVMSKPD    Y4, BX
+	TESTQ        BX, BX
 	JZ           partEven
-	VMASKMOVPD   Y1, Y4, (AX)(BX*8)
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
-	MOVQ         CX, odd+40(FP)
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
 	RET
 
 partEven:
-	VMASKMOVPD Y1, Y0, (AX)(BX*8)
-	ADDQ       DX, BX
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -2543,22 +3167,22 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·log1pF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VMOVUPD      (CX)(BX*8), Y0
-	VBROADCASTSD constants<>+320(SB), Y1
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+328(SB), Y1
 	VCMPPD       $0x19, Y1, Y0, Y1
-	VBROADCASTSD constants<>+328(SB), Y2
-	VCMPPD       $0x16, Y2, Y0, Y2
-	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y0, Y4
+	VORPD        Y1, Y4, Y4
 	VBROADCASTSD constants<>+0(SB), Y1
 	VADDPD       Y1, Y0, Y5
 	VSUBPD       Y0, Y5, Y6
@@ -2566,21 +3190,21 @@ loop:
 	VSUBPD       Y7, Y0, Y7
 	VSUBPD       Y6, Y1, Y1
 	VADDPD       Y1, Y7, Y1
-	VBROADCASTSD constants<>+208(SB), Y6
+	VBROADCASTSD constants<>+216(SB), Y6
 	VPADDQ       Y6, Y5, Y6
 	VPSRLQ       $0x34, Y6, Y7
-	VBROADCASTSD constants<>+216(SB), Y8
-	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+224(SB), Y8
-	VSUBPD       Y8, Y7, Y7
+	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+232(SB), Y8
-	VANDPD       Y8, Y6, Y6
+	VSUBPD       Y8, Y7, Y7
 	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
 	VPADDQ       Y8, Y6, Y6
 	VBROADCASTSD constants<>+0(SB), Y8
 	VSUBPD       Y8, Y6, Y6
 	VDIVPD       Y5, Y1, Y1
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y6, Y5
 	VBROADCASTSD constants<>+0(SB), Y8
 	VDIVPD       Y5, Y8, Y5
@@ -2590,32 +3214,32 @@ loop:
 	VMULPD       Y9, Y6, Y9
 	VMULPD       Y6, Y9, Y9
 	VMULPD       Y8, Y8, Y10
-	VBROADCASTSD constants<>+248(SB), Y11
+	VBROADCASTSD constants<>+256(SB), Y11
 	VMOVAPD      Y11, Y11
-	VBROADCASTSD constants<>+256(SB), Y12
-	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+264(SB), Y12
 	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
 	VMOVAPD      Y12, Y12
-	VBROADCASTSD constants<>+280(SB), Y13
-	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+288(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VMOVAPD      Y12, Y10
 	VFMADD231PD  Y8, Y11, Y10
 	VMOVAPD      Y9, Y11
 	VFMADD231PD  Y10, Y8, Y11
-	VBROADCASTSD constants<>+304(SB), Y8
+	VBROADCASTSD constants<>+312(SB), Y8
 	VMULPD       Y8, Y7, Y8
 	VADDPD       Y1, Y8, Y1
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y11, Y5, Y1
 	VSUBPD       Y1, Y9, Y1
 	VSUBPD       Y1, Y6, Y1
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y5, Y7, Y1
 	VBROADCASTSD constants<>+160(SB), Y5
@@ -2623,33 +3247,33 @@ loop:
 	VBROADCASTSD constants<>+168(SB), Y5
 	VANDPD       Y5, Y0, Y0
 	VORPD        Y0, Y1, Y0
-	VCMPPS       $0x0f, Y3, Y3, Y3
-	VANDNPS      Y3, Y2, Y3
-	VMOVMSKPD    Y2, SI
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
 	TESTQ        SI, SI
 	JZ           loopEven
-	VMASKMOVPD   Y0, Y3, (AX)(BX*8)
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Y0, (AX)(BX*8)
-	ADDQ    $+4, BX
-	SUBQ    $+4, DX
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
 	JMP     loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*8)
-	VMOVUPD      (CX)(BX*8), Y0
-	VBROADCASTSD constants<>+320(SB), Y1
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+328(SB), Y1
 	VCMPPD       $0x19, Y1, Y0, Y1
-	VBROADCASTSD constants<>+328(SB), Y2
-	VCMPPD       $0x16, Y2, Y0, Y2
-	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y0, Y4
+	VORPD        Y1, Y4, Y4
 	VBROADCASTSD constants<>+0(SB), Y1
 	VADDPD       Y1, Y0, Y5
 	VSUBPD       Y0, Y5, Y6
@@ -2657,21 +3281,21 @@ past:
 	VSUBPD       Y7, Y0, Y7
 	VSUBPD       Y6, Y1, Y1
 	VADDPD       Y1, Y7, Y1
-	VBROADCASTSD constants<>+208(SB), Y6
+	VBROADCASTSD constants<>+216(SB), Y6
 	VPADDQ       Y6, Y5, Y6
 	VPSRLQ       $0x34, Y6, Y7
-	VBROADCASTSD constants<>+216(SB), Y8
-	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+224(SB), Y8
-	VSUBPD       Y8, Y7, Y7
+	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+232(SB), Y8
-	VANDPD       Y8, Y6, Y6
+	VSUBPD       Y8, Y7, Y7
 	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
 	VPADDQ       Y8, Y6, Y6
 	VBROADCASTSD constants<>+0(SB), Y8
 	VSUBPD       Y8, Y6, Y6
 	VDIVPD       Y5, Y1, Y1
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y6, Y5
 	VBROADCASTSD constants<>+0(SB), Y8
 	VDIVPD       Y5, Y8, Y5
@@ -2681,32 +3305,32 @@ past:
 	VMULPD       Y9, Y6, Y9
 	VMULPD       Y6, Y9, Y9
 	VMULPD       Y8, Y8, Y10
-	VBROADCASTSD constants<>+248(SB), Y11
+	VBROADCASTSD constants<>+256(SB), Y11
 	VMOVAPD      Y11, Y11
-	VBROADCASTSD constants<>+256(SB), Y12
-	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+264(SB), Y12
 	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
 	VMOVAPD      Y12, Y12
-	VBROADCASTSD constants<>+280(SB), Y13
-	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+288(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VMOVAPD      Y12, Y10
 	VFMADD231PD  Y8, Y11, Y10
 	VMOVAPD      Y9, Y11
 	VFMADD231PD  Y10, Y8, Y11
-	VBROADCASTSD constants<>+304(SB), Y8
+	VBROADCASTSD constants<>+312(SB), Y8
 	VMULPD       Y8, Y7, Y8
 	VADDPD       Y1, Y8, Y1
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y11, Y5, Y1
 	VSUBPD       Y1, Y9, Y1
 	VSUBPD       Y1, Y6, Y1
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y5, Y7, Y1
 	VBROADCASTSD constants<>+160(SB), Y5
@@ -2714,36 +3338,36 @@ past:
 	VBROADCASTSD constants<>+168(SB), Y5
 	VANDPD       Y5, Y0, Y0
 	VORPD        Y0, Y1, Y0
-	VCMPPS       $0x0f, Y3, Y3, Y3
-	VANDNPS      Y3, Y2, Y3
-	VMOVMSKPD    Y2, SI
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
 	TESTQ        SI, SI
 	JZ           pastEven
-	VMASKMOVPD   Y0, Y3, (AX)(BX*8)
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Y0, (AX)(BX*8)
-	ADDQ     $+4, BX
-	SUBQ     $+4, DX
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
 	JMP      past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks8<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*8), Y0
-	VMASKMOVPD   (CX)(BX*8), Y0, Y1
-	VBROADCASTSD constants<>+320(SB), Y2
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VBROADCASTSD constants<>+328(SB), Y2
 	VCMPPD       $0x19, Y2, Y1, Y2
-	VBROADCASTSD constants<>+328(SB), Y3
-	VCMPPD       $0x16, Y3, Y1, Y3
-	VORPD        Y2, Y3, Y3
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VORPD        Y2, Y4, Y4
 	VBROADCASTSD constants<>+0(SB), Y2
 	VADDPD       Y2, Y1, Y5
 	VSUBPD       Y1, Y5, Y6
@@ -2751,21 +3375,21 @@ tail:
 	VSUBPD       Y7, Y1, Y7
 	VSUBPD       Y6, Y2, Y2
 	VADDPD       Y2, Y7, Y2
-	VBROADCASTSD constants<>+208(SB), Y6
+	VBROADCASTSD constants<>+216(SB), Y6
 	VPADDQ       Y6, Y5, Y6
 	VPSRLQ       $0x34, Y6, Y7
-	VBROADCASTSD constants<>+216(SB), Y8
-	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+224(SB), Y8
-	VSUBPD       Y8, Y7, Y7
+	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+232(SB), Y8
-	VANDPD       Y8, Y6, Y6
+	VSUBPD       Y8, Y7, Y7
 	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
 	VPADDQ       Y8, Y6, Y6
 	VBROADCASTSD constants<>+0(SB), Y8
 	VSUBPD       Y8, Y6, Y6
 	VDIVPD       Y5, Y2, Y2
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y6, Y5
 	VBROADCASTSD constants<>+0(SB), Y8
 	VDIVPD       Y5, Y8, Y5
@@ -2775,32 +3399,32 @@ tail:
 	VMULPD       Y9, Y6, Y9
 	VMULPD       Y6, Y9, Y9
 	VMULPD       Y8, Y8, Y10
-	VBROADCASTSD constants<>+248(SB), Y11
+	VBROADCASTSD constants<>+256(SB), Y11
 	VMOVAPD      Y11, Y11
-	VBROADCASTSD constants<>+256(SB), Y12
-	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+264(SB), Y12
 	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
 	VMOVAPD      Y12, Y12
-	VBROADCASTSD constants<>+280(SB), Y13
-	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+288(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VMOVAPD      Y12, Y10
 	VFMADD231PD  Y8, Y11, Y10
 	VMOVAPD      Y9, Y11
 	VFMADD231PD  Y10, Y8, Y11
-	VBROADCASTSD constants<>+304(SB), Y8
+	VBROADCASTSD constants<>+312(SB), Y8
 	VMULPD       Y8, Y7, Y8
 	VADDPD       Y2, Y8, Y2
 	VMOVAPD      Y2, Y2
 	VFMADD231PD  Y11, Y5, Y2
 	VSUBPD       Y2, Y9, Y2
 	VSUBPD       Y2, Y6, Y2
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y2, Y2
 	VFMADD231PD  Y5, Y7, Y2
 	VBROADCASTSD constants<>+160(SB), Y5
@@ -2808,25 +3432,25 @@ tail:
 	VBROADCASTSD constants<>+168(SB), Y5
 	VANDPD       Y5, Y1, Y1
 	VORPD        Y1, Y2, Y1
-	VCMPPS       $0x0f, Y4, Y4, Y4
-	VANDPS       Y0, Y3, Y3
-	VANDNPS      Y0, Y3, Y4
-	VMOVMSKPD    Y3, CX
-	TESTQ        CX, CX
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y4, Y4
+	VANDNPS      Y0, Y4, Y3
+	VMOVMSKPD    Y4, BX
+	TESTQ        BX, BX
 	JZ           partEven
-	VMASKMOVPD   Y1, Y4, (AX)(BX*8)
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
-	MOVQ         CX, odd+40(FP)
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
 	RET
 
 partEven:
-	VMASKMOVPD Y1, Y0, (AX)(BX*8)
-	ADDQ       DX, BX
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -2835,30 +3459,30 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·sinF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VMOVUPD      (CX)(BX*8), Y0
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y0, Y9
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y8
@@ -2868,19 +3492,19 @@ loop:
 	VMULPD       Y7, Y7, Y4
 	VMULPD       Y4, Y7, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+376(SB), Y9
+	VBROADCASTSD constants<>+384(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+384(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+392(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+408(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+416(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -2888,19 +3512,19 @@ loop:
 	VFMADD231PD  Y8, Y6, Y7
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+432(SB), Y9
+	VBROADCASTSD constants<>+440(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+440(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+448(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+464(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+472(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -2916,7 +3540,7 @@ loop:
 	VBROADCASTSD constants<>+168(SB), Y6
 	VANDPD       Y6, Y5, Y5
 	VXORPD       Y5, Y4, Y4
-	VBROADCASTSD constants<>+488(SB), Y5
+	VBROADCASTSD constants<>+496(SB), Y5
 	VCMPPD       $0x00, Y5, Y0, Y5
 	VBLENDVPD    Y5, Y0, Y4, Y0
 	VCMPPS       $0x0f, Y2, Y2, Y2
@@ -2924,36 +3548,36 @@ loop:
 	VMOVMSKPD    Y1, SI
 	TESTQ        SI, SI
 	JZ           loopEven
-	VMASKMOVPD   Y0, Y2, (AX)(BX*8)
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Y0, (AX)(BX*8)
-	ADDQ    $+4, BX
-	SUBQ    $+4, DX
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
 	JMP     loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*8)
-	VMOVUPD      (CX)(BX*8), Y0
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y0, Y9
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y8
@@ -2963,19 +3587,19 @@ past:
 	VMULPD       Y7, Y7, Y4
 	VMULPD       Y4, Y7, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+376(SB), Y9
+	VBROADCASTSD constants<>+384(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+384(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+392(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+408(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+416(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -2983,19 +3607,19 @@ past:
 	VFMADD231PD  Y8, Y6, Y7
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+432(SB), Y9
+	VBROADCASTSD constants<>+440(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+440(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+448(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+464(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+472(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -3011,7 +3635,7 @@ past:
 	VBROADCASTSD constants<>+168(SB), Y6
 	VANDPD       Y6, Y5, Y5
 	VXORPD       Y5, Y4, Y4
-	VBROADCASTSD constants<>+488(SB), Y5
+	VBROADCASTSD constants<>+496(SB), Y5
 	VCMPPD       $0x00, Y5, Y0, Y5
 	VBLENDVPD    Y5, Y0, Y4, Y0
 	VCMPPS       $0x0f, Y2, Y2, Y2
@@ -3019,39 +3643,39 @@ past:
 	VMOVMSKPD    Y1, SI
 	TESTQ        SI, SI
 	JZ           pastEven
-	VMASKMOVPD   Y0, Y2, (AX)(BX*8)
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Y0, (AX)(BX*8)
-	ADDQ     $+4, BX
-	SUBQ     $+4, DX
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
 	JMP      past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks8<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*8), Y0
-	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
 	VBROADCASTSD constants<>+160(SB), Y2
 	VANDPD       Y2, Y1, Y2
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y2, Y2
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y2
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y1, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y1, Y9
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y8
@@ -3061,19 +3685,19 @@ tail:
 	VMULPD       Y7, Y7, Y4
 	VMULPD       Y4, Y7, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+376(SB), Y9
+	VBROADCASTSD constants<>+384(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+384(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+392(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+408(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+416(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -3081,19 +3705,19 @@ tail:
 	VFMADD231PD  Y8, Y6, Y7
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+432(SB), Y9
+	VBROADCASTSD constants<>+440(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+440(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+448(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+464(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+472(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -3109,28 +3733,28 @@ tail:
 	VBROADCASTSD constants<>+168(SB), Y6
 	VANDPD       Y6, Y5, Y5
 	VXORPD       Y5, Y4, Y4
-	VBROADCASTSD constants<>+488(SB), Y5
+	VBROADCASTSD constants<>+496(SB), Y5
 	VCMPPD       $0x00, Y5, Y1, Y5
 	VBLENDVPD    Y5, Y1, Y4, Y1
 	VCMPPS       $0x0f, Y3, Y3, Y3
 	VANDPS       Y0, Y2, Y2
 	VANDNPS      Y0, Y2, Y3
-	VMOVMSKPD    Y2, CX
-	TESTQ        CX, CX
+	VMOVMSKPD    Y2, BX
+	TESTQ        BX, BX
 	JZ           partEven
-	VMASKMOVPD   Y1, Y3, (AX)(BX*8)
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
-	MOVQ         CX, odd+40(FP)
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
 	RET
 
 partEven:
-	VMASKMOVPD Y1, Y0, (AX)(BX*8)
-	ADDQ       DX, BX
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -3139,30 +3763,30 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·cosF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VMOVUPD      (CX)(BX*8), Y0
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y0, Y0
 	VFNMADD231PD Y8, Y4, Y0
 	VMOVAPD      Y0, Y0
@@ -3172,19 +3796,19 @@ loop:
 	VMULPD       Y0, Y0, Y4
 	VMULPD       Y4, Y0, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+384(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+384(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+392(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+400(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+408(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+408(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+416(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+432(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -3192,19 +3816,19 @@ loop:
 	VFMADD231PD  Y7, Y6, Y0
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+432(SB), Y8
+	VBROADCASTSD constants<>+440(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+440(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+448(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+456(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+464(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+464(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+472(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+488(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -3214,7 +3838,7 @@ loop:
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y4
 	VFMADD231PD  Y7, Y6, Y4
-	VBROADCASTSD constants<>+496(SB), Y6
+	VBROADCASTSD constants<>+504(SB), Y6
 	VPADDQ       Y6, Y5, Y5
 	VPSLLQ       $0x3f, Y5, Y6
 	VBLENDVPD    Y6, Y4, Y0, Y0
@@ -3227,36 +3851,36 @@ loop:
 	VMOVMSKPD    Y1, SI
 	TESTQ        SI, SI
 	JZ           loopEven
-	VMASKMOVPD   Y0, Y2, (AX)(BX*8)
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Y0, (AX)(BX*8)
-	ADDQ    $+4, BX
-	SUBQ    $+4, DX
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
 	JMP     loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*8)
-	VMOVUPD      (CX)(BX*8), Y0
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y0, Y0
 	VFNMADD231PD Y8, Y4, Y0
 	VMOVAPD      Y0, Y0
@@ -3266,19 +3890,19 @@ past:
 	VMULPD       Y0, Y0, Y4
 	VMULPD       Y4, Y0, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+384(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+384(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+392(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+400(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+408(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+408(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+416(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+432(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -3286,19 +3910,19 @@ past:
 	VFMADD231PD  Y7, Y6, Y0
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+432(SB), Y8
+	VBROADCASTSD constants<>+440(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+440(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+448(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+456(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+464(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+464(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+472(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+488(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -3308,7 +3932,7 @@ past:
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y4
 	VFMADD231PD  Y7, Y6, Y4
-	VBROADCASTSD constants<>+496(SB), Y6
+	VBROADCASTSD constants<>+504(SB), Y6
 	VPADDQ       Y6, Y5, Y5
 	VPSLLQ       $0x3f, Y5, Y6
 	VBLENDVPD    Y6, Y4, Y0, Y0
@@ -3321,39 +3945,39 @@ past:
 	VMOVMSKPD    Y1, SI
 	TESTQ        SI, SI
 	JZ           pastEven
-	VMASKMOVPD   Y0, Y2, (AX)(BX*8)
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Y0, (AX)(BX*8)
-	ADDQ     $+4, BX
-	SUBQ     $+4, DX
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
 	JMP      past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks8<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*8), Y0
-	VMASKMOVPD   (CX)(BX*8), Y0, Y1
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
 	VBROADCASTSD constants<>+160(SB), Y2
 	VANDPD       Y2, Y1, Y2
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y2, Y2
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y2
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y1, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y8, Y4, Y1
 	VMOVAPD      Y1, Y1
@@ -3363,19 +3987,19 @@ tail:
 	VMULPD       Y1, Y1, Y4
 	VMULPD       Y4, Y1, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+384(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+384(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+392(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+400(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+408(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+408(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+416(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+432(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -3383,19 +4007,19 @@ tail:
 	VFMADD231PD  Y7, Y6, Y1
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+432(SB), Y8
+	VBROADCASTSD constants<>+440(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+440(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+448(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+456(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+464(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+464(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+472(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+488(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -3405,7 +4029,7 @@ tail:
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y4
 	VFMADD231PD  Y7, Y6, Y4
-	VBROADCASTSD constants<>+496(SB), Y6
+	VBROADCASTSD constants<>+504(SB), Y6
 	VPADDQ       Y6, Y5, Y5
 	VPSLLQ       $0x3f, Y5, Y6
 	VBLENDVPD    Y6, Y4, Y1, Y1
@@ -3416,22 +4040,1677 @@ tail:
 	VCMPPS       $0x0f, Y3, Y3, Y3
 	VANDPS       Y0, Y2, Y2
 	VANDNPS      Y0, Y2, Y3
-	VMOVMSKPD    Y2, CX
-	TESTQ        CX, CX
+	VMOVMSKPD    Y2, BX
+	TESTQ        BX, BX
 	JZ           partEven
-	VMASKMOVPD   Y1, Y3, (AX)(BX*8)
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
-	MOVQ         CX, odd+40(FP)
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
 	RET
 
 partEven:
-	VMASKMOVPD Y1, Y0, (AX)(BX*8)
-	ADDQ       DX, BX
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func tanF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tanF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y0, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y6
+	VPSLLQ       $0x3f, Y5, Y8
+	VBLENDVPD    Y8, Y7, Y4, Y4
+	VDIVPD       Y4, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+496(SB), Y5
+	VCMPPD       $0x00, Y5, Y0, Y5
+	VBLENDVPD    Y5, Y0, Y4, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y1, Y2
+	VMOVMSKPD    Y1, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
+	JMP     loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y0, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y6
+	VPSLLQ       $0x3f, Y5, Y8
+	VBLENDVPD    Y8, Y7, Y4, Y4
+	VDIVPD       Y4, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+496(SB), Y5
+	VCMPPD       $0x00, Y5, Y0, Y5
+	VBLENDVPD    Y5, Y0, Y4, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y1, Y2
+	VMOVMSKPD    Y1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
+	JMP      past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y2
+	VBROADCASTSD constants<>+352(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y1, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y1, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y6
+	VPSLLQ       $0x3f, Y5, Y8
+	VBLENDVPD    Y8, Y7, Y4, Y4
+	VDIVPD       Y4, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+496(SB), Y5
+	VCMPPD       $0x00, Y5, Y1, Y5
+	VBLENDVPD    Y5, Y1, Y4, Y1
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y2, Y2
+	VANDNPS      Y0, Y2, Y3
+	VMOVMSKPD    Y2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func asinF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·asinF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y1, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y1, Y7
+	VMULPD       Y1, Y1, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VMULPD       Y6, Y1, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+376(SB), Y7
+	VADDPD       Y1, Y1, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y8, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y1, Y1
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
+	JMP     loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y1, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y1, Y7
+	VMULPD       Y1, Y1, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VMULPD       Y6, Y1, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+376(SB), Y7
+	VADDPD       Y1, Y1, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y8, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y1, Y1
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
+	JMP      past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y2, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y2, Y7
+	VMULPD       Y2, Y2, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y2, Y2
+	VMULPD       Y6, Y2, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+376(SB), Y7
+	VADDPD       Y2, Y2, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y8, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y2, Y2
+	VBLENDVPD    Y5, Y7, Y2, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y4, Y4
+	VANDNPS      Y0, Y4, Y3
+	VMOVMSKPD    Y4, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func acosF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·acosF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y1, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y1, Y7
+	VMULPD       Y1, Y1, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VMULPD       Y6, Y1, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y7
+	VCMPPD       $0x11, Y7, Y0, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y6, Y9
+	VADDPD       Y9, Y1, Y9
+	VSUBPD       Y9, Y8, Y8
+	VADDPD       Y6, Y1, Y9
+	VBLENDVPD    Y7, Y8, Y9, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y0, Y9
+	VXORPD       Y9, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y0, Y0
+	VXORPD       Y0, Y6, Y0
+	VBROADCASTSD constants<>+368(SB), Y6
+	VSUBPD       Y6, Y0, Y0
+	VADDPD       Y0, Y1, Y0
+	VSUBPD       Y0, Y8, Y0
+	VADDPD       Y7, Y7, Y1
+	VBLENDVPD    Y5, Y1, Y0, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
+	JMP     loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y1, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y1, Y7
+	VMULPD       Y1, Y1, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VMULPD       Y6, Y1, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y7
+	VCMPPD       $0x11, Y7, Y0, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y6, Y9
+	VADDPD       Y9, Y1, Y9
+	VSUBPD       Y9, Y8, Y8
+	VADDPD       Y6, Y1, Y9
+	VBLENDVPD    Y7, Y8, Y9, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y0, Y9
+	VXORPD       Y9, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y0, Y0
+	VXORPD       Y0, Y6, Y0
+	VBROADCASTSD constants<>+368(SB), Y6
+	VSUBPD       Y6, Y0, Y0
+	VADDPD       Y0, Y1, Y0
+	VSUBPD       Y0, Y8, Y0
+	VADDPD       Y7, Y7, Y1
+	VBLENDVPD    Y5, Y1, Y0, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
+	JMP      past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y2, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y2, Y7
+	VMULPD       Y2, Y2, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y2, Y2
+	VMULPD       Y6, Y2, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y7
+	VCMPPD       $0x11, Y7, Y1, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y6, Y9
+	VADDPD       Y9, Y2, Y9
+	VSUBPD       Y9, Y8, Y8
+	VADDPD       Y6, Y2, Y9
+	VBLENDVPD    Y7, Y8, Y9, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y1, Y9
+	VXORPD       Y9, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y1, Y1
+	VXORPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+368(SB), Y6
+	VSUBPD       Y6, Y1, Y1
+	VADDPD       Y1, Y2, Y1
+	VSUBPD       Y1, Y8, Y1
+	VADDPD       Y7, Y7, Y2
+	VBLENDVPD    Y5, Y2, Y1, Y1
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y4, Y4
+	VANDNPS      Y0, Y4, Y3
+	VMOVMSKPD    Y4, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func atanF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·atanF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VMINPD       Y5, Y1, Y6
+	VMAXPD       Y5, Y1, Y7
+	VBROADCASTSD constants<>+616(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VCMPPD       $0x1e, Y8, Y6, Y8
+	VSUBPD       Y7, Y6, Y9
+	VBLENDVPD    Y8, Y9, Y6, Y9
+	VADDPD       Y7, Y6, Y6
+	VBLENDVPD    Y8, Y6, Y7, Y6
+	VDIVPD       Y6, Y9, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VBROADCASTSD constants<>+496(SB), Y9
+	VBLENDVPD    Y8, Y7, Y9, Y7
+	VMULPD       Y6, Y6, Y8
+	VMULPD       Y8, Y6, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+624(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+632(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+640(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+648(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+656(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+664(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+672(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+680(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+688(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+696(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+704(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+712(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMULPD       Y10, Y9, Y8
+	VCMPPD       $0x1e, Y5, Y1, Y1
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y7, Y5, Y5
+	VBLENDVPD    Y1, Y5, Y7, Y5
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y6, Y7
+	VBLENDVPD    Y1, Y7, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y8, Y7
+	VBLENDVPD    Y1, Y7, Y8, Y1
+	VBROADCASTSD constants<>+720(SB), Y7
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y8, Y5, Y1
+	VADDPD       Y1, Y6, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y5, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
+	JMP     loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VMINPD       Y5, Y1, Y6
+	VMAXPD       Y5, Y1, Y7
+	VBROADCASTSD constants<>+616(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VCMPPD       $0x1e, Y8, Y6, Y8
+	VSUBPD       Y7, Y6, Y9
+	VBLENDVPD    Y8, Y9, Y6, Y9
+	VADDPD       Y7, Y6, Y6
+	VBLENDVPD    Y8, Y6, Y7, Y6
+	VDIVPD       Y6, Y9, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VBROADCASTSD constants<>+496(SB), Y9
+	VBLENDVPD    Y8, Y7, Y9, Y7
+	VMULPD       Y6, Y6, Y8
+	VMULPD       Y8, Y6, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+624(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+632(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+640(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+648(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+656(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+664(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+672(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+680(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+688(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+696(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+704(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+712(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMULPD       Y10, Y9, Y8
+	VCMPPD       $0x1e, Y5, Y1, Y1
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y7, Y5, Y5
+	VBLENDVPD    Y1, Y5, Y7, Y5
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y6, Y7
+	VBLENDVPD    Y1, Y7, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y8, Y7
+	VBLENDVPD    Y1, Y7, Y8, Y1
+	VBROADCASTSD constants<>+720(SB), Y7
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y8, Y5, Y1
+	VADDPD       Y1, Y6, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y5, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
+	JMP      past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VMINPD       Y5, Y2, Y6
+	VMAXPD       Y5, Y2, Y7
+	VBROADCASTSD constants<>+616(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VCMPPD       $0x1e, Y8, Y6, Y8
+	VSUBPD       Y7, Y6, Y9
+	VBLENDVPD    Y8, Y9, Y6, Y9
+	VADDPD       Y7, Y6, Y6
+	VBLENDVPD    Y8, Y6, Y7, Y6
+	VDIVPD       Y6, Y9, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VBROADCASTSD constants<>+496(SB), Y9
+	VBLENDVPD    Y8, Y7, Y9, Y7
+	VMULPD       Y6, Y6, Y8
+	VMULPD       Y8, Y6, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+624(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+632(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+640(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+648(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+656(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+664(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+672(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+680(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+688(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+696(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+704(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+712(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMULPD       Y10, Y9, Y8
+	VCMPPD       $0x1e, Y5, Y2, Y2
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y7, Y5, Y5
+	VBLENDVPD    Y2, Y5, Y7, Y5
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y6, Y7
+	VBLENDVPD    Y2, Y7, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y8, Y7
+	VBLENDVPD    Y2, Y7, Y8, Y2
+	VBROADCASTSD constants<>+720(SB), Y7
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y8, Y5, Y2
+	VADDPD       Y2, Y6, Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y7, Y5, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y4, Y4
+	VANDNPS      Y0, Y4, Y3
+	VMOVMSKPD    Y4, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func erfF64AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·erfF64AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+736(SB), Y5
+	VMINPD       Y1, Y5, Y5
+	VBROADCASTSD constants<>+192(SB), Y6
+	VSUBPD       Y6, Y5, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+744(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+752(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+760(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+768(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+776(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+784(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+792(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+800(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+808(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+816(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+824(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+832(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+840(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+848(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+856(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+864(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+872(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y5, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y5
+	VSUBPD       Y6, Y5, Y5
+	VBROADCASTSD constants<>+24(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y5, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VBROADCASTSD constants<>+40(SB), Y8
+	VBROADCASTSD constants<>+48(SB), Y9
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y9, Y6, Y5
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y8, Y6, Y5
+	VMULPD       Y5, Y5, Y6
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+56(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+64(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+72(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+80(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+88(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+96(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+104(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+112(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+120(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+128(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+136(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y5, Y9, Y8
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y8, Y6, Y5
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VMOVAPD      Y6, Y8
+	VFMADD231PD  Y5, Y6, Y8
+	VSUBPD       Y8, Y7, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VMINPD       Y1, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMULPD       Y7, Y7, Y8
+	VBROADCASTSD constants<>+880(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+888(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+896(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+904(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+912(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+920(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+928(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+936(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+944(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+952(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+960(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+968(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+976(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+984(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y7, Y9, Y8
+	VMOVAPD      Y6, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+0(SB), Y6
+	VCMPPD       $0x1e, Y6, Y1, Y1
+	VBLENDVPD    Y1, Y5, Y7, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
+	JMP     loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+736(SB), Y5
+	VMINPD       Y1, Y5, Y5
+	VBROADCASTSD constants<>+192(SB), Y6
+	VSUBPD       Y6, Y5, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+744(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+752(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+760(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+768(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+776(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+784(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+792(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+800(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+808(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+816(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+824(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+832(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+840(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+848(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+856(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+864(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+872(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y5, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y5
+	VSUBPD       Y6, Y5, Y5
+	VBROADCASTSD constants<>+24(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y5, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VBROADCASTSD constants<>+40(SB), Y8
+	VBROADCASTSD constants<>+48(SB), Y9
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y9, Y6, Y5
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y8, Y6, Y5
+	VMULPD       Y5, Y5, Y6
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+56(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+64(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+72(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+80(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+88(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+96(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+104(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+112(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+120(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+128(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+136(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y5, Y9, Y8
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y8, Y6, Y5
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VMOVAPD      Y6, Y8
+	VFMADD231PD  Y5, Y6, Y8
+	VSUBPD       Y8, Y7, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VMINPD       Y1, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMULPD       Y7, Y7, Y8
+	VBROADCASTSD constants<>+880(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+888(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+896(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+904(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+912(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+920(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+928(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+936(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+944(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+952(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+960(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+968(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+976(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+984(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y7, Y9, Y8
+	VMOVAPD      Y6, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+0(SB), Y6
+	VCMPPD       $0x1e, Y6, Y1, Y1
+	VBLENDVPD    Y1, Y5, Y7, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y2, Y2, Y2
+	VANDNPS      Y2, Y4, Y2
+	VMOVMSKPD    Y4, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
+	JMP      past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks8<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*8), Y0
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y4
+	VBROADCASTSD constants<>+736(SB), Y5
+	VMINPD       Y2, Y5, Y5
+	VBROADCASTSD constants<>+192(SB), Y6
+	VSUBPD       Y6, Y5, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+744(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+752(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+760(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+768(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+776(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+784(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+792(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+800(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+808(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+816(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+824(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+832(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+840(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+848(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+856(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+864(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+872(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y5, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y5
+	VSUBPD       Y6, Y5, Y5
+	VBROADCASTSD constants<>+24(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y5, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VBROADCASTSD constants<>+40(SB), Y8
+	VBROADCASTSD constants<>+48(SB), Y9
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y9, Y6, Y5
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y8, Y6, Y5
+	VMULPD       Y5, Y5, Y6
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+56(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+64(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+72(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+80(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+88(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+96(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+104(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+112(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+120(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+128(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+136(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y5, Y9, Y8
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y8, Y6, Y5
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VMOVAPD      Y6, Y8
+	VFMADD231PD  Y5, Y6, Y8
+	VSUBPD       Y8, Y7, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VMINPD       Y2, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMULPD       Y7, Y7, Y8
+	VBROADCASTSD constants<>+880(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+888(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+896(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+904(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+912(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+920(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+928(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+936(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+944(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+952(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+960(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+968(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+976(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+984(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y7, Y9, Y8
+	VMOVAPD      Y6, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+0(SB), Y6
+	VCMPPD       $0x1e, Y6, Y2, Y2
+	VBLENDVPD    Y2, Y5, Y7, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDPS       Y0, Y4, Y4
+	VANDNPS      Y0, Y4, Y3
+	VMOVMSKPD    Y4, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -3440,49 +5719,49 @@ done:
 // Requires: AVX, MMX+
 TEXT ·sqrtF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ    DX, $+4
+	CMPQ    CX, $+4
 	JL      tail
-	VMOVUPD (CX)(BX*8), Y0
+	VMOVUPD (BX)(DX*8), Y0
 	VSQRTPD Y0, Y0
-	VMOVUPD Y0, (AX)(BX*8)
-	ADDQ    $+4, BX
-	SUBQ    $+4, DX
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
 	JMP     loop
 
 past:
-	CMPQ       DX, $+4
+	CMPQ       CX, $+4
 	JL         tail
-	PREFETCHT0 4096(CX)(BX*8)
-	VMOVUPD    (CX)(BX*8), Y0
+	PREFETCHT0 4096(BX)(DX*8)
+	VMOVUPD    (BX)(DX*8), Y0
 	VSQRTPD    Y0, Y0
-	VMOVNTPD   Y0, (AX)(BX*8)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVNTPD   Y0, (AX)(DX*8)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        past
 
 tail:
-	TESTQ      DX, DX
+	TESTQ      CX, CX
 	JZ         done
 	LEAQ       masks8<>+0(SB), SI
 	MOVQ       $+4, DI
-	SUBQ       DX, DI
+	SUBQ       CX, DI
 	VMOVUPS    (SI)(DI*8), Y0
-	VMASKMOVPD (CX)(BX*8), Y0, Y1
+	VMASKMOVPD (BX)(DX*8), Y0, Y1
 	VSQRTPD    Y1, Y1
-	VMASKMOVPD Y1, Y0, (AX)(BX*8)
-	ADDQ       DX, BX
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -3491,74 +5770,1454 @@ done:
 // Requires: AVX, MMX+
 TEXT ·rsqrtF64AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VMOVUPD      (CX)(BX*8), Y0
-	VSQRTPD      Y0, Y0
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+0(SB), Y1
+	VSQRTPD      Y0, Y0
 	VDIVPD       Y0, Y1, Y0
-	VMOVUPD      Y0, (AX)(BX*8)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVUPD      Y0, (AX)(DX*8)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*8)
-	VMOVUPD      (CX)(BX*8), Y0
-	VSQRTPD      Y0, Y0
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
 	VBROADCASTSD constants<>+0(SB), Y1
+	VSQRTPD      Y0, Y0
 	VDIVPD       Y0, Y1, Y0
-	VMOVNTPD     Y0, (AX)(BX*8)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVNTPD     Y0, (AX)(DX*8)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks8<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*8), Y0
-	VMASKMOVPD   (CX)(BX*8), Y0, Y1
-	VSQRTPD      Y1, Y1
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
 	VBROADCASTSD constants<>+0(SB), Y2
+	VSQRTPD      Y1, Y1
 	VDIVPD       Y1, Y2, Y1
-	VMASKMOVPD   Y1, Y0, (AX)(BX*8)
-	ADDQ         DX, BX
+	VMASKMOVPD   Y1, Y0, (AX)(DX*8)
+	ADDQ         CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
+	RET
+
+// func powF64AVX2(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·powF64AVX2(SB), NOSPLIT, $0-56
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  y+16(FP), SI
+	MOVQ  n+24(FP), CX
+	XORQ  DX, DX
+	MOVB  past+32(FP), DI
+	TESTB DI, DI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Y0
+	VMOVUPD      (SI)(DX*8), Y1
+	VBROADCASTSD constants<>+200(SB), Y2
+	VCMPPD       $0x19, Y2, Y0, Y2
+	VBROADCASTSD constants<>+208(SB), Y5
+	VCMPPD       $0x16, Y5, Y0, Y5
+	VORPD        Y2, Y5, Y5
+	VBROADCASTSD constants<>+216(SB), Y2
+	VPADDQ       Y2, Y0, Y0
+	VPSRLQ       $0x34, Y0, Y2
+	VBROADCASTSD constants<>+224(SB), Y6
+	VORPD        Y6, Y2, Y2
+	VBROADCASTSD constants<>+232(SB), Y6
+	VSUBPD       Y6, Y2, Y2
+	VBROADCASTSD constants<>+240(SB), Y6
+	VANDPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+248(SB), Y6
+	VPADDQ       Y6, Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+192(SB), Y6
+	VADDPD       Y6, Y0, Y6
+	VBROADCASTSD constants<>+192(SB), Y7
+	VSUBPD       Y7, Y6, Y7
+	VSUBPD       Y7, Y0, Y7
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y6, Y8, Y8
+	VMULPD       Y8, Y0, Y9
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y9, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y9, Y0
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y9, Y9, Y6
+	VMOVAPD      Y6, Y7
+	VFMSUB231PD  Y9, Y9, Y7
+	VMULPD       Y9, Y6, Y8
+	VBROADCASTSD constants<>+992(SB), Y10
+	VMULPD       Y10, Y6, Y10
+	VMOVAPD      Y8, Y11
+	VFMSUB231PD  Y9, Y6, Y11
+	VMOVAPD      Y11, Y11
+	VFMADD231PD  Y9, Y7, Y11
+	VMOVAPD      Y11, Y7
+	VFMADD231PD  Y0, Y10, Y7
+	VBROADCASTSD constants<>+1000(SB), Y10
+	VMULPD       Y10, Y8, Y10
+	VBROADCASTSD constants<>+1000(SB), Y11
+	VBROADCASTSD constants<>+1008(SB), Y12
+	VBROADCASTSD constants<>+1000(SB), Y13
+	VMOVAPD      Y10, Y14
+	VFMSUB231PD  Y13, Y8, Y14
+	VMOVAPD      Y14, Y13
+	VFMADD231PD  Y12, Y8, Y13
+	VMOVAPD      Y13, Y12
+	VFMADD231PD  Y11, Y7, Y12
+	VMULPD       Y6, Y6, Y7
+	VBROADCASTSD constants<>+1016(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+1024(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1032(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1040(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1048(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+1056(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1064(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1072(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VMOVAPD      Y13, Y7
+	VFMADD231PD  Y6, Y11, Y7
+	VMULPD       Y7, Y6, Y6
+	VMOVAPD      Y12, Y7
+	VFMADD231PD  Y6, Y8, Y7
+	VBROADCASTSD constants<>+312(SB), Y6
+	VADDPD       Y0, Y0, Y0
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y6, Y2, Y0
+	VADDPD       Y0, Y7, Y0
+	VBROADCASTSD constants<>+320(SB), Y6
+	VMULPD       Y6, Y2, Y2
+	VADDPD       Y9, Y9, Y6
+	VADDPD       Y6, Y2, Y7
+	VSUBPD       Y2, Y7, Y2
+	VSUBPD       Y2, Y6, Y2
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y10, Y7, Y2
+	VSUBPD       Y7, Y2, Y6
+	VSUBPD       Y6, Y10, Y6
+	VADDPD       Y6, Y0, Y0
+	VADDPD       Y0, Y2, Y6
+	VSUBPD       Y2, Y6, Y2
+	VSUBPD       Y2, Y0, Y0
+	VMULPD       Y6, Y1, Y2
+	VBROADCASTSD constants<>+160(SB), Y7
+	VANDPD       Y7, Y2, Y7
+	VBROADCASTSD constants<>+176(SB), Y8
+	VCMPPD       $0x16, Y8, Y7, Y7
+	VORPD        Y5, Y7, Y7
+	VMOVAPD      Y2, Y5
+	VFMSUB231PD  Y6, Y1, Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y0, Y1, Y5
+	VBROADCASTSD constants<>+24(SB), Y0
+	VBROADCASTSD constants<>+32(SB), Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y0, Y2, Y1
+	VBROADCASTSD constants<>+32(SB), Y0
+	VSUBPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y8, Y0, Y2
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y6, Y0, Y2
+	VADDPD       Y5, Y2, Y0
+	VPSLLQ       $0x34, Y1, Y1
+	VBROADCASTSD constants<>+0(SB), Y2
+	VPADDQ       Y2, Y1, Y1
+	VMULPD       Y0, Y0, Y2
+	VMULPD       Y0, Y0, Y5
+	VBROADCASTSD constants<>+56(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VMOVAPD      Y8, Y5
+	VFMADD231PD  Y0, Y6, Y5
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y5, Y2, Y0
+	VMOVAPD      Y1, Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDNPS      Y3, Y7, Y3
+	VMOVMSKPD    Y7, DI
+	TESTQ        DI, DI
+	JZ           loopEven
+	VMASKMOVPD   Y2, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+loopEven:
+	VMOVUPD Y2, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
+	JMP     loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	PREFETCHT0   4096(SI)(DX*8)
+	VMOVUPD      (SI)(DX*8), Y1
+	VBROADCASTSD constants<>+200(SB), Y2
+	VCMPPD       $0x19, Y2, Y0, Y2
+	VBROADCASTSD constants<>+208(SB), Y5
+	VCMPPD       $0x16, Y5, Y0, Y5
+	VORPD        Y2, Y5, Y5
+	VBROADCASTSD constants<>+216(SB), Y2
+	VPADDQ       Y2, Y0, Y0
+	VPSRLQ       $0x34, Y0, Y2
+	VBROADCASTSD constants<>+224(SB), Y6
+	VORPD        Y6, Y2, Y2
+	VBROADCASTSD constants<>+232(SB), Y6
+	VSUBPD       Y6, Y2, Y2
+	VBROADCASTSD constants<>+240(SB), Y6
+	VANDPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+248(SB), Y6
+	VPADDQ       Y6, Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+192(SB), Y6
+	VADDPD       Y6, Y0, Y6
+	VBROADCASTSD constants<>+192(SB), Y7
+	VSUBPD       Y7, Y6, Y7
+	VSUBPD       Y7, Y0, Y7
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y6, Y8, Y8
+	VMULPD       Y8, Y0, Y9
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y9, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y9, Y0
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y9, Y9, Y6
+	VMOVAPD      Y6, Y7
+	VFMSUB231PD  Y9, Y9, Y7
+	VMULPD       Y9, Y6, Y8
+	VBROADCASTSD constants<>+992(SB), Y10
+	VMULPD       Y10, Y6, Y10
+	VMOVAPD      Y8, Y11
+	VFMSUB231PD  Y9, Y6, Y11
+	VMOVAPD      Y11, Y11
+	VFMADD231PD  Y9, Y7, Y11
+	VMOVAPD      Y11, Y7
+	VFMADD231PD  Y0, Y10, Y7
+	VBROADCASTSD constants<>+1000(SB), Y10
+	VMULPD       Y10, Y8, Y10
+	VBROADCASTSD constants<>+1000(SB), Y11
+	VBROADCASTSD constants<>+1008(SB), Y12
+	VBROADCASTSD constants<>+1000(SB), Y13
+	VMOVAPD      Y10, Y14
+	VFMSUB231PD  Y13, Y8, Y14
+	VMOVAPD      Y14, Y13
+	VFMADD231PD  Y12, Y8, Y13
+	VMOVAPD      Y13, Y12
+	VFMADD231PD  Y11, Y7, Y12
+	VMULPD       Y6, Y6, Y7
+	VBROADCASTSD constants<>+1016(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+1024(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1032(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1040(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1048(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+1056(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1064(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1072(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VMOVAPD      Y13, Y7
+	VFMADD231PD  Y6, Y11, Y7
+	VMULPD       Y7, Y6, Y6
+	VMOVAPD      Y12, Y7
+	VFMADD231PD  Y6, Y8, Y7
+	VBROADCASTSD constants<>+312(SB), Y6
+	VADDPD       Y0, Y0, Y0
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y6, Y2, Y0
+	VADDPD       Y0, Y7, Y0
+	VBROADCASTSD constants<>+320(SB), Y6
+	VMULPD       Y6, Y2, Y2
+	VADDPD       Y9, Y9, Y6
+	VADDPD       Y6, Y2, Y7
+	VSUBPD       Y2, Y7, Y2
+	VSUBPD       Y2, Y6, Y2
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y10, Y7, Y2
+	VSUBPD       Y7, Y2, Y6
+	VSUBPD       Y6, Y10, Y6
+	VADDPD       Y6, Y0, Y0
+	VADDPD       Y0, Y2, Y6
+	VSUBPD       Y2, Y6, Y2
+	VSUBPD       Y2, Y0, Y0
+	VMULPD       Y6, Y1, Y2
+	VBROADCASTSD constants<>+160(SB), Y7
+	VANDPD       Y7, Y2, Y7
+	VBROADCASTSD constants<>+176(SB), Y8
+	VCMPPD       $0x16, Y8, Y7, Y7
+	VORPD        Y5, Y7, Y7
+	VMOVAPD      Y2, Y5
+	VFMSUB231PD  Y6, Y1, Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y0, Y1, Y5
+	VBROADCASTSD constants<>+24(SB), Y0
+	VBROADCASTSD constants<>+32(SB), Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y0, Y2, Y1
+	VBROADCASTSD constants<>+32(SB), Y0
+	VSUBPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y8, Y0, Y2
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y6, Y0, Y2
+	VADDPD       Y5, Y2, Y0
+	VPSLLQ       $0x34, Y1, Y1
+	VBROADCASTSD constants<>+0(SB), Y2
+	VPADDQ       Y2, Y1, Y1
+	VMULPD       Y0, Y0, Y2
+	VMULPD       Y0, Y0, Y5
+	VBROADCASTSD constants<>+56(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VMOVAPD      Y8, Y5
+	VFMADD231PD  Y0, Y6, Y5
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y5, Y2, Y0
+	VMOVAPD      Y1, Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDNPS      Y3, Y7, Y3
+	VMOVMSKPD    Y7, DI
+	TESTQ        DI, DI
+	JZ           pastEven
+	VMASKMOVPD   Y2, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y2, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
+	JMP      past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks8<>+0(SB), DI
+	MOVQ         $+4, R8
+	SUBQ         CX, R8
+	VMOVUPS      (DI)(R8*8), Y0
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VMASKMOVPD   (SI)(DX*8), Y0, Y2
+	VBROADCASTSD constants<>+200(SB), Y3
+	VCMPPD       $0x19, Y3, Y1, Y3
+	VBROADCASTSD constants<>+208(SB), Y5
+	VCMPPD       $0x16, Y5, Y1, Y5
+	VORPD        Y3, Y5, Y5
+	VBROADCASTSD constants<>+216(SB), Y3
+	VPADDQ       Y3, Y1, Y1
+	VPSRLQ       $0x34, Y1, Y3
+	VBROADCASTSD constants<>+224(SB), Y6
+	VORPD        Y6, Y3, Y3
+	VBROADCASTSD constants<>+232(SB), Y6
+	VSUBPD       Y6, Y3, Y3
+	VBROADCASTSD constants<>+240(SB), Y6
+	VANDPD       Y6, Y1, Y1
+	VBROADCASTSD constants<>+248(SB), Y6
+	VPADDQ       Y6, Y1, Y1
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y1, Y1
+	VBROADCASTSD constants<>+192(SB), Y6
+	VADDPD       Y6, Y1, Y6
+	VBROADCASTSD constants<>+192(SB), Y7
+	VSUBPD       Y7, Y6, Y7
+	VSUBPD       Y7, Y1, Y7
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y6, Y8, Y8
+	VMULPD       Y8, Y1, Y9
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y6, Y9, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y9, Y1
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y9, Y9, Y6
+	VMOVAPD      Y6, Y7
+	VFMSUB231PD  Y9, Y9, Y7
+	VMULPD       Y9, Y6, Y8
+	VBROADCASTSD constants<>+992(SB), Y10
+	VMULPD       Y10, Y6, Y10
+	VMOVAPD      Y8, Y11
+	VFMSUB231PD  Y9, Y6, Y11
+	VMOVAPD      Y11, Y11
+	VFMADD231PD  Y9, Y7, Y11
+	VMOVAPD      Y11, Y7
+	VFMADD231PD  Y1, Y10, Y7
+	VBROADCASTSD constants<>+1000(SB), Y10
+	VMULPD       Y10, Y8, Y10
+	VBROADCASTSD constants<>+1000(SB), Y11
+	VBROADCASTSD constants<>+1008(SB), Y12
+	VBROADCASTSD constants<>+1000(SB), Y13
+	VMOVAPD      Y10, Y14
+	VFMSUB231PD  Y13, Y8, Y14
+	VMOVAPD      Y14, Y13
+	VFMADD231PD  Y12, Y8, Y13
+	VMOVAPD      Y13, Y12
+	VFMADD231PD  Y11, Y7, Y12
+	VMULPD       Y6, Y6, Y7
+	VBROADCASTSD constants<>+1016(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+1024(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1032(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1040(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1048(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+1056(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1064(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1072(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VMOVAPD      Y13, Y7
+	VFMADD231PD  Y6, Y11, Y7
+	VMULPD       Y7, Y6, Y6
+	VMOVAPD      Y12, Y7
+	VFMADD231PD  Y6, Y8, Y7
+	VBROADCASTSD constants<>+312(SB), Y6
+	VADDPD       Y1, Y1, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y6, Y3, Y1
+	VADDPD       Y1, Y7, Y1
+	VBROADCASTSD constants<>+320(SB), Y6
+	VMULPD       Y6, Y3, Y3
+	VADDPD       Y9, Y9, Y6
+	VADDPD       Y6, Y3, Y7
+	VSUBPD       Y3, Y7, Y3
+	VSUBPD       Y3, Y6, Y3
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y10, Y7, Y3
+	VSUBPD       Y7, Y3, Y6
+	VSUBPD       Y6, Y10, Y6
+	VADDPD       Y6, Y1, Y1
+	VADDPD       Y1, Y3, Y6
+	VSUBPD       Y3, Y6, Y3
+	VSUBPD       Y3, Y1, Y1
+	VMULPD       Y6, Y2, Y3
+	VBROADCASTSD constants<>+160(SB), Y7
+	VANDPD       Y7, Y3, Y7
+	VBROADCASTSD constants<>+176(SB), Y8
+	VCMPPD       $0x16, Y8, Y7, Y7
+	VORPD        Y5, Y7, Y7
+	VMOVAPD      Y3, Y5
+	VFMSUB231PD  Y6, Y2, Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y1, Y2, Y5
+	VBROADCASTSD constants<>+24(SB), Y1
+	VBROADCASTSD constants<>+32(SB), Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y1, Y3, Y2
+	VBROADCASTSD constants<>+32(SB), Y1
+	VSUBPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y3, Y3
+	VFNMADD231PD Y8, Y1, Y3
+	VMOVAPD      Y3, Y3
+	VFNMADD231PD Y6, Y1, Y3
+	VADDPD       Y5, Y3, Y1
+	VPSLLQ       $0x34, Y2, Y2
+	VBROADCASTSD constants<>+0(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VMULPD       Y1, Y1, Y3
+	VMULPD       Y1, Y1, Y5
+	VBROADCASTSD constants<>+56(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VMOVAPD      Y8, Y5
+	VFMADD231PD  Y1, Y6, Y5
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y5, Y3, Y1
+	VMOVAPD      Y2, Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VCMPPS       $0x0f, Y4, Y4, Y4
+	VANDPS       Y0, Y7, Y7
+	VANDNPS      Y0, Y7, Y4
+	VMOVMSKPD    Y7, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VMASKMOVPD   Y3, Y4, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         BX, odd+48(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y3, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
+	RET
+
+// func atan2F64AVX2(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·atan2F64AVX2(SB), NOSPLIT, $0-56
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  y+16(FP), SI
+	MOVQ  n+24(FP), CX
+	XORQ  DX, DX
+	MOVB  past+32(FP), DI
+	TESTB DI, DI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Y0
+	VMOVUPD      (SI)(DX*8), Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y0, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y5
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y2, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y2, Y7
+	VORPD        Y6, Y7, Y7
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y5, Y6
+	VORPD        Y7, Y6, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y5, Y7
+	VORPD        Y6, Y7, Y7
+	VMINPD       Y5, Y2, Y6
+	VMAXPD       Y5, Y2, Y8
+	VBROADCASTSD constants<>+616(SB), Y9
+	VMULPD       Y9, Y8, Y9
+	VCMPPD       $0x1e, Y9, Y6, Y9
+	VSUBPD       Y8, Y6, Y10
+	VBLENDVPD    Y9, Y10, Y6, Y10
+	VADDPD       Y8, Y6, Y6
+	VBLENDVPD    Y9, Y6, Y8, Y6
+	VDIVPD       Y6, Y10, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VBROADCASTSD constants<>+496(SB), Y10
+	VBLENDVPD    Y9, Y8, Y10, Y8
+	VMULPD       Y6, Y6, Y9
+	VMULPD       Y9, Y6, Y10
+	VMULPD       Y9, Y9, Y11
+	VBROADCASTSD constants<>+624(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+632(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+640(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+648(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+656(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+664(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+672(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+680(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+688(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+696(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+704(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+712(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VMOVAPD      Y13, Y11
+	VFMADD231PD  Y9, Y12, Y11
+	VMULPD       Y11, Y10, Y9
+	VCMPPD       $0x1e, Y5, Y2, Y2
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y8, Y5, Y5
+	VBLENDVPD    Y2, Y5, Y8, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y6, Y8
+	VBLENDVPD    Y2, Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y9, Y8
+	VBLENDVPD    Y2, Y8, Y9, Y2
+	VBROADCASTSD constants<>+496(SB), Y8
+	VCMPPD       $0x11, Y8, Y1, Y8
+	VBROADCASTSD constants<>+1096(SB), Y9
+	VSUBPD       Y5, Y9, Y9
+	VBLENDVPD    Y8, Y9, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y1, Y8
+	VXORPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y1, Y1
+	VXORPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+720(SB), Y2
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y8, Y5, Y1
+	VADDPD       Y1, Y6, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y2, Y5, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDNPS      Y3, Y7, Y3
+	VMOVMSKPD    Y7, DI
+	TESTQ        DI, DI
+	JZ           loopEven
+	VMASKMOVPD   Y0, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+loopEven:
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
+	JMP     loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	PREFETCHT0   4096(SI)(DX*8)
+	VMOVUPD      (SI)(DX*8), Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y0, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y5
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y2, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y2, Y7
+	VORPD        Y6, Y7, Y7
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y5, Y6
+	VORPD        Y7, Y6, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y5, Y7
+	VORPD        Y6, Y7, Y7
+	VMINPD       Y5, Y2, Y6
+	VMAXPD       Y5, Y2, Y8
+	VBROADCASTSD constants<>+616(SB), Y9
+	VMULPD       Y9, Y8, Y9
+	VCMPPD       $0x1e, Y9, Y6, Y9
+	VSUBPD       Y8, Y6, Y10
+	VBLENDVPD    Y9, Y10, Y6, Y10
+	VADDPD       Y8, Y6, Y6
+	VBLENDVPD    Y9, Y6, Y8, Y6
+	VDIVPD       Y6, Y10, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VBROADCASTSD constants<>+496(SB), Y10
+	VBLENDVPD    Y9, Y8, Y10, Y8
+	VMULPD       Y6, Y6, Y9
+	VMULPD       Y9, Y6, Y10
+	VMULPD       Y9, Y9, Y11
+	VBROADCASTSD constants<>+624(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+632(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+640(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+648(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+656(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+664(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+672(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+680(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+688(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+696(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+704(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+712(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VMOVAPD      Y13, Y11
+	VFMADD231PD  Y9, Y12, Y11
+	VMULPD       Y11, Y10, Y9
+	VCMPPD       $0x1e, Y5, Y2, Y2
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y8, Y5, Y5
+	VBLENDVPD    Y2, Y5, Y8, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y6, Y8
+	VBLENDVPD    Y2, Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y9, Y8
+	VBLENDVPD    Y2, Y8, Y9, Y2
+	VBROADCASTSD constants<>+496(SB), Y8
+	VCMPPD       $0x11, Y8, Y1, Y8
+	VBROADCASTSD constants<>+1096(SB), Y9
+	VSUBPD       Y5, Y9, Y9
+	VBLENDVPD    Y8, Y9, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y1, Y8
+	VXORPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y1, Y1
+	VXORPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+720(SB), Y2
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y8, Y5, Y1
+	VADDPD       Y1, Y6, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y2, Y5, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VCMPPS       $0x0f, Y3, Y3, Y3
+	VANDNPS      Y3, Y7, Y3
+	VMOVMSKPD    Y7, DI
+	TESTQ        DI, DI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y3, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
+	JMP      past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks8<>+0(SB), DI
+	MOVQ         $+4, R8
+	SUBQ         CX, R8
+	VMOVUPS      (DI)(R8*8), Y0
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VMASKMOVPD   (SI)(DX*8), Y0, Y2
+	VBROADCASTSD constants<>+160(SB), Y3
+	VANDPD       Y3, Y1, Y3
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y5
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y3, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y3, Y7
+	VORPD        Y6, Y7, Y7
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y5, Y6
+	VORPD        Y7, Y6, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y5, Y7
+	VORPD        Y6, Y7, Y7
+	VMINPD       Y5, Y3, Y6
+	VMAXPD       Y5, Y3, Y8
+	VBROADCASTSD constants<>+616(SB), Y9
+	VMULPD       Y9, Y8, Y9
+	VCMPPD       $0x1e, Y9, Y6, Y9
+	VSUBPD       Y8, Y6, Y10
+	VBLENDVPD    Y9, Y10, Y6, Y10
+	VADDPD       Y8, Y6, Y6
+	VBLENDVPD    Y9, Y6, Y8, Y6
+	VDIVPD       Y6, Y10, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VBROADCASTSD constants<>+496(SB), Y10
+	VBLENDVPD    Y9, Y8, Y10, Y8
+	VMULPD       Y6, Y6, Y9
+	VMULPD       Y9, Y6, Y10
+	VMULPD       Y9, Y9, Y11
+	VBROADCASTSD constants<>+624(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+632(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+640(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+648(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+656(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+664(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+672(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+680(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+688(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+696(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+704(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+712(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VMOVAPD      Y13, Y11
+	VFMADD231PD  Y9, Y12, Y11
+	VMULPD       Y11, Y10, Y9
+	VCMPPD       $0x1e, Y5, Y3, Y3
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y8, Y5, Y5
+	VBLENDVPD    Y3, Y5, Y8, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y6, Y8
+	VBLENDVPD    Y3, Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y9, Y8
+	VBLENDVPD    Y3, Y8, Y9, Y3
+	VBROADCASTSD constants<>+496(SB), Y8
+	VCMPPD       $0x11, Y8, Y2, Y8
+	VBROADCASTSD constants<>+1096(SB), Y9
+	VSUBPD       Y5, Y9, Y9
+	VBLENDVPD    Y8, Y9, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y2, Y8
+	VXORPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y2, Y2
+	VXORPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+720(SB), Y3
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y8, Y5, Y2
+	VADDPD       Y2, Y6, Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y3, Y5, Y2
+	VBROADCASTSD constants<>+160(SB), Y3
+	VANDPD       Y3, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VCMPPS       $0x0f, Y4, Y4, Y4
+	VANDPS       Y0, Y7, Y7
+	VANDNPS      Y0, Y7, Y4
+	VMOVMSKPD    Y7, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y4, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         BX, odd+48(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
+	RET
+
+// func logAddExpF64AVX2(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·logAddExpF64AVX2(SB), NOSPLIT, $0-56
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  y+16(FP), SI
+	MOVQ  n+24(FP), CX
+	XORQ  DX, DX
+	MOVB  past+32(FP), DI
+	TESTB DI, DI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Y0
+	VMOVUPD      (SI)(DX*8), Y1
+	VMAXPD       Y1, Y0, Y2
+	VMINPD       Y1, Y0, Y3
+	VSUBPD       Y2, Y3, Y3
+	VCMPPD       $0x03, Y1, Y0, Y0
+	VBROADCASTSD constants<>+496(SB), Y1
+	VCMPPD       $0x16, Y1, Y3, Y1
+	VORPD        Y0, Y1, Y1
+	VBROADCASTSD constants<>+8(SB), Y0
+	VMINPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+16(SB), Y3
+	VMAXPD       Y0, Y3, Y0
+	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y3, Y0, Y6
+	VBROADCASTSD constants<>+32(SB), Y3
+	VSUBPD       Y3, Y6, Y3
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y3, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y3, Y0
+	VMULPD       Y0, Y0, Y6
+	VMULPD       Y0, Y0, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y0, Y8, Y7
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y7, Y6, Y0
+	VBROADCASTSD constants<>+0(SB), Y6
+	VADDPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y3, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VSUBPD       Y6, Y3, Y3
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VMULPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+32(SB), Y6
+	VADDPD       Y6, Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y3, Y3
+	VMULPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y3
+	VADDPD       Y3, Y0, Y3
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y3, Y6
+	VSUBPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+216(SB), Y6
+	VPADDQ       Y6, Y3, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VDIVPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+192(SB), Y3
+	VADDPD       Y3, Y6, Y3
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y3, Y8, Y3
+	VMULPD       Y3, Y6, Y3
+	VMULPD       Y3, Y3, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+256(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+312(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y0, Y8, Y0
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y11, Y3, Y0
+	VSUBPD       Y0, Y9, Y0
+	VSUBPD       Y0, Y6, Y0
+	VBROADCASTSD constants<>+320(SB), Y3
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y3, Y7, Y0
+	VADDPD       Y0, Y2, Y0
+	VCMPPS       $0x0f, Y4, Y4, Y4
+	VANDNPS      Y4, Y1, Y4
+	VMOVMSKPD    Y1, DI
+	TESTQ        DI, DI
+	JZ           loopEven
+	VMASKMOVPD   Y0, Y4, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+loopEven:
+	VMOVUPD Y0, (AX)(DX*8)
+	ADDQ    $+4, DX
+	SUBQ    $+4, CX
+	JMP     loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Y0
+	PREFETCHT0   4096(SI)(DX*8)
+	VMOVUPD      (SI)(DX*8), Y1
+	VMAXPD       Y1, Y0, Y2
+	VMINPD       Y1, Y0, Y3
+	VSUBPD       Y2, Y3, Y3
+	VCMPPD       $0x03, Y1, Y0, Y0
+	VBROADCASTSD constants<>+496(SB), Y1
+	VCMPPD       $0x16, Y1, Y3, Y1
+	VORPD        Y0, Y1, Y1
+	VBROADCASTSD constants<>+8(SB), Y0
+	VMINPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+16(SB), Y3
+	VMAXPD       Y0, Y3, Y0
+	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y3, Y0, Y6
+	VBROADCASTSD constants<>+32(SB), Y3
+	VSUBPD       Y3, Y6, Y3
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y3, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y3, Y0
+	VMULPD       Y0, Y0, Y6
+	VMULPD       Y0, Y0, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y0, Y8, Y7
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y7, Y6, Y0
+	VBROADCASTSD constants<>+0(SB), Y6
+	VADDPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y3, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VSUBPD       Y6, Y3, Y3
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VMULPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+32(SB), Y6
+	VADDPD       Y6, Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y3, Y3
+	VMULPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y3
+	VADDPD       Y3, Y0, Y3
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y3, Y6
+	VSUBPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+216(SB), Y6
+	VPADDQ       Y6, Y3, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VDIVPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+192(SB), Y3
+	VADDPD       Y3, Y6, Y3
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y3, Y8, Y3
+	VMULPD       Y3, Y6, Y3
+	VMULPD       Y3, Y3, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+256(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+312(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y0, Y8, Y0
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y11, Y3, Y0
+	VSUBPD       Y0, Y9, Y0
+	VSUBPD       Y0, Y6, Y0
+	VBROADCASTSD constants<>+320(SB), Y3
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y3, Y7, Y0
+	VADDPD       Y0, Y2, Y0
+	VCMPPS       $0x0f, Y4, Y4, Y4
+	VANDNPS      Y4, Y1, Y4
+	VMOVMSKPD    Y1, DI
+	TESTQ        DI, DI
+	JZ           pastEven
+	VMASKMOVPD   Y0, Y4, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Y0, (AX)(DX*8)
+	ADDQ     $+4, DX
+	SUBQ     $+4, CX
+	JMP      past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks8<>+0(SB), DI
+	MOVQ         $+4, R8
+	SUBQ         CX, R8
+	VMOVUPS      (DI)(R8*8), Y0
+	VMASKMOVPD   (BX)(DX*8), Y0, Y1
+	VMASKMOVPD   (SI)(DX*8), Y0, Y2
+	VMAXPD       Y2, Y1, Y3
+	VMINPD       Y2, Y1, Y4
+	VSUBPD       Y3, Y4, Y4
+	VCMPPD       $0x03, Y2, Y1, Y1
+	VBROADCASTSD constants<>+496(SB), Y2
+	VCMPPD       $0x16, Y2, Y4, Y2
+	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+8(SB), Y1
+	VMINPD       Y4, Y1, Y1
+	VBROADCASTSD constants<>+16(SB), Y4
+	VMAXPD       Y1, Y4, Y1
+	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y4, Y1, Y6
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y6, Y4
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y4, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y6, Y4, Y1
+	VMULPD       Y1, Y1, Y6
+	VMULPD       Y1, Y1, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y1, Y8, Y7
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y6, Y1
+	VBROADCASTSD constants<>+0(SB), Y6
+	VADDPD       Y6, Y1, Y1
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y4, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VSUBPD       Y6, Y4, Y4
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VMULPD       Y6, Y1, Y1
+	VBROADCASTSD constants<>+32(SB), Y6
+	VADDPD       Y6, Y4, Y4
+	VPSLLQ       $0x34, Y4, Y4
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y4, Y4
+	VMULPD       Y4, Y1, Y1
+	VBROADCASTSD constants<>+0(SB), Y4
+	VADDPD       Y4, Y1, Y4
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y4, Y6
+	VSUBPD       Y6, Y1, Y1
+	VBROADCASTSD constants<>+216(SB), Y6
+	VPADDQ       Y6, Y4, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VDIVPD       Y4, Y1, Y1
+	VBROADCASTSD constants<>+192(SB), Y4
+	VADDPD       Y4, Y6, Y4
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y4, Y8, Y4
+	VMULPD       Y4, Y6, Y4
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+256(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+312(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y1, Y8, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y11, Y4, Y1
+	VSUBPD       Y1, Y9, Y1
+	VSUBPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+320(SB), Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y7, Y1
+	VADDPD       Y1, Y3, Y1
+	VCMPPS       $0x0f, Y5, Y5, Y5
+	VANDPS       Y0, Y2, Y2
+	VANDNPS      Y0, Y2, Y5
+	VMOVMSKPD    Y2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VMASKMOVPD   Y1, Y5, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         BX, odd+48(FP)
+	RET
+
+partEven:
+	VMASKMOVPD Y1, Y0, (AX)(DX*8)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
 	RET
 
 // func expF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·expF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VCVTPS2PD    (CX)(BX*4), Y0
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+8(SB), Y1
 	VMINPD       Y0, Y1, Y0
 	VBROADCASTSD constants<>+16(SB), Y1
@@ -3623,16 +7282,16 @@ loop:
 	VPADDQ       Y2, Y1, Y1
 	VMULPD       Y1, Y0, Y0
 	VCVTPD2PSY   Y0, X0
-	VMOVUPS      X0, (AX)(BX*4)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVUPS      X0, (AX)(DX*4)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*4)
-	VCVTPS2PD    (CX)(BX*4), Y0
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+8(SB), Y1
 	VMINPD       Y0, Y1, Y0
 	VBROADCASTSD constants<>+16(SB), Y1
@@ -3697,19 +7356,19 @@ past:
 	VPADDQ       Y2, Y1, Y1
 	VMULPD       Y1, Y0, Y0
 	VCVTPD2PSY   Y0, X0
-	VMOVNTPS     X0, (AX)(BX*4)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVNTPS     X0, (AX)(DX*4)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks4<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*4), X0
-	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VMASKMOVPS   (BX)(DX*4), X0, X1
 	VCVTPS2PD    X1, Y1
 	VBROADCASTSD constants<>+8(SB), Y2
 	VMINPD       Y1, Y2, Y1
@@ -3775,12 +7434,12 @@ tail:
 	VPADDQ       Y3, Y2, Y2
 	VMULPD       Y2, Y1, Y1
 	VCVTPD2PSY   Y1, X1
-	VMASKMOVPS   X1, X0, (AX)(BX*4)
-	ADDQ         DX, BX
+	VMASKMOVPS   X1, X0, (AX)(DX*4)
+	ADDQ         CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -3789,17 +7448,17 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·expm1F32AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VCVTPS2PD    (CX)(BX*4), Y0
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+144(SB), Y1
 	VMINPD       Y0, Y1, Y1
 	VBROADCASTSD constants<>+152(SB), Y2
@@ -3858,16 +7517,16 @@ loop:
 	VANDPD       Y2, Y0, Y0
 	VORPD        Y0, Y1, Y0
 	VCVTPD2PSY   Y0, X0
-	VMOVUPS      X0, (AX)(BX*4)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVUPS      X0, (AX)(DX*4)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*4)
-	VCVTPS2PD    (CX)(BX*4), Y0
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+144(SB), Y1
 	VMINPD       Y0, Y1, Y1
 	VBROADCASTSD constants<>+152(SB), Y2
@@ -3926,19 +7585,19 @@ past:
 	VANDPD       Y2, Y0, Y0
 	VORPD        Y0, Y1, Y0
 	VCVTPD2PSY   Y0, X0
-	VMOVNTPS     X0, (AX)(BX*4)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVNTPS     X0, (AX)(DX*4)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks4<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*4), X0
-	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VMASKMOVPS   (BX)(DX*4), X0, X1
 	VCVTPS2PD    X1, Y1
 	VBROADCASTSD constants<>+144(SB), Y2
 	VMINPD       Y1, Y2, Y2
@@ -3998,12 +7657,556 @@ tail:
 	VANDPD       Y3, Y1, Y1
 	VORPD        Y1, Y2, Y1
 	VCVTPD2PSY   Y1, X1
-	VMASKMOVPS   X1, X0, (AX)(BX*4)
-	ADDQ         DX, BX
+	VMASKMOVPS   X1, X0, (AX)(DX*4)
+	ADDQ         CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func sinhF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·sinhF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+176(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y5, Y1, Y6
+	VBROADCASTSD constants<>+32(SB), Y5
+	VSUBPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+40(SB), Y7
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y8, Y5, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y5, Y1
+	VMULPD       Y1, Y1, Y5
+	VMULPD       Y1, Y1, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y1, Y8, Y7
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y5, Y1
+	VPSLLQ       $0x34, Y6, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y5, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y1, Y5, Y6
+	VBROADCASTSD constants<>+0(SB), Y1
+	VADDPD       Y1, Y6, Y1
+	VDIVPD       Y1, Y6, Y1
+	VADDPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+136(SB), Y5
+	VMULPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+176(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y5, Y1, Y6
+	VBROADCASTSD constants<>+32(SB), Y5
+	VSUBPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+40(SB), Y7
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y8, Y5, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y5, Y1
+	VMULPD       Y1, Y1, Y5
+	VMULPD       Y1, Y1, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y1, Y8, Y7
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y5, Y1
+	VPSLLQ       $0x34, Y6, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y5, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y1, Y5, Y6
+	VBROADCASTSD constants<>+0(SB), Y1
+	VADDPD       Y1, Y6, Y1
+	VDIVPD       Y1, Y6, Y1
+	VADDPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+136(SB), Y5
+	VMULPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (BX)(DX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+176(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y4
+	VBROADCASTSD constants<>+24(SB), Y5
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y5, Y2, Y6
+	VBROADCASTSD constants<>+32(SB), Y5
+	VSUBPD       Y5, Y6, Y5
+	VBROADCASTSD constants<>+40(SB), Y7
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y8, Y5, Y2
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y7, Y5, Y2
+	VMULPD       Y2, Y2, Y5
+	VMULPD       Y2, Y2, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y2, Y8, Y7
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y7, Y5, Y2
+	VPSLLQ       $0x34, Y6, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y5, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y5, Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y2, Y5, Y6
+	VBROADCASTSD constants<>+0(SB), Y2
+	VADDPD       Y2, Y6, Y2
+	VDIVPD       Y2, Y6, Y2
+	VADDPD       Y2, Y6, Y2
+	VBROADCASTSD constants<>+136(SB), Y5
+	VMULPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func coshF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·coshF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y0
+	VBROADCASTSD constants<>+176(SB), Y1
+	VCMPPD       $0x16, Y1, Y0, Y1
+	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y4, Y0
+	VMULPD       Y0, Y0, Y4
+	VMULPD       Y0, Y0, Y6
+	VBROADCASTSD constants<>+56(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y0, Y7, Y6
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y6, Y4, Y0
+	VPSLLQ       $0x34, Y5, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VPADDQ       Y5, Y4, Y4
+	VMOVAPD      Y4, Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VBROADCASTSD constants<>+0(SB), Y0
+	VDIVPD       Y5, Y0, Y0
+	VADDPD       Y0, Y5, Y0
+	VBROADCASTSD constants<>+136(SB), Y4
+	VMULPD       Y4, Y0, Y0
+	VEXTRACTF128 $0x01, Y1, X4
+	VSHUFPS      $0x88, X4, X1, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y0
+	VBROADCASTSD constants<>+176(SB), Y1
+	VCMPPD       $0x16, Y1, Y0, Y1
+	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y4, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y4, Y0
+	VMULPD       Y0, Y0, Y4
+	VMULPD       Y0, Y0, Y6
+	VBROADCASTSD constants<>+56(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y0, Y7, Y6
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y6, Y4, Y0
+	VPSLLQ       $0x34, Y5, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VPADDQ       Y5, Y4, Y4
+	VMOVAPD      Y4, Y5
+	VFMADD231PD  Y0, Y4, Y5
+	VBROADCASTSD constants<>+0(SB), Y0
+	VDIVPD       Y5, Y0, Y0
+	VADDPD       Y0, Y5, Y0
+	VBROADCASTSD constants<>+136(SB), Y4
+	VMULPD       Y4, Y0, Y0
+	VEXTRACTF128 $0x01, Y1, X4
+	VSHUFPS      $0x88, X4, X1, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (BX)(DX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+176(SB), Y2
+	VCMPPD       $0x16, Y2, Y1, Y2
+	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y1, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y4, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y6, Y4, Y1
+	VMULPD       Y1, Y1, Y4
+	VMULPD       Y1, Y1, Y6
+	VBROADCASTSD constants<>+56(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y1, Y7, Y6
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y6, Y4, Y1
+	VPSLLQ       $0x34, Y5, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VPADDQ       Y5, Y4, Y4
+	VMOVAPD      Y4, Y5
+	VFMADD231PD  Y1, Y4, Y5
+	VBROADCASTSD constants<>+0(SB), Y1
+	VDIVPD       Y5, Y1, Y1
+	VADDPD       Y1, Y5, Y1
+	VBROADCASTSD constants<>+136(SB), Y4
+	VMULPD       Y4, Y1, Y1
+	VEXTRACTF128 $0x01, Y2, X4
+	VSHUFPS      $0x88, X4, X2, X2
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -4012,20 +8215,20 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·tanhF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VCVTPS2PD    (CX)(BX*4), Y0
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+176(SB), Y2
+	VBROADCASTSD constants<>+184(SB), Y2
 	VMINPD       Y1, Y2, Y1
 	VADDPD       Y1, Y1, Y1
 	VBROADCASTSD constants<>+24(SB), Y2
@@ -4075,7 +8278,7 @@ loop:
 	VSUBPD       Y3, Y2, Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y1, Y2, Y3
-	VBROADCASTSD constants<>+184(SB), Y1
+	VBROADCASTSD constants<>+192(SB), Y1
 	VADDPD       Y1, Y3, Y1
 	VDIVPD       Y1, Y3, Y1
 	VBROADCASTSD constants<>+160(SB), Y2
@@ -4084,19 +8287,19 @@ loop:
 	VANDPD       Y2, Y0, Y0
 	VORPD        Y0, Y1, Y0
 	VCVTPD2PSY   Y0, X0
-	VMOVUPS      X0, (AX)(BX*4)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVUPS      X0, (AX)(DX*4)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*4)
-	VCVTPS2PD    (CX)(BX*4), Y0
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+176(SB), Y2
+	VBROADCASTSD constants<>+184(SB), Y2
 	VMINPD       Y1, Y2, Y1
 	VADDPD       Y1, Y1, Y1
 	VBROADCASTSD constants<>+24(SB), Y2
@@ -4146,7 +8349,7 @@ past:
 	VSUBPD       Y3, Y2, Y3
 	VMOVAPD      Y3, Y3
 	VFMADD231PD  Y1, Y2, Y3
-	VBROADCASTSD constants<>+184(SB), Y1
+	VBROADCASTSD constants<>+192(SB), Y1
 	VADDPD       Y1, Y3, Y1
 	VDIVPD       Y1, Y3, Y1
 	VBROADCASTSD constants<>+160(SB), Y2
@@ -4155,23 +8358,23 @@ past:
 	VANDPD       Y2, Y0, Y0
 	VORPD        Y0, Y1, Y0
 	VCVTPD2PSY   Y0, X0
-	VMOVNTPS     X0, (AX)(BX*4)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVNTPS     X0, (AX)(DX*4)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks4<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*4), X0
-	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VMASKMOVPS   (BX)(DX*4), X0, X1
 	VCVTPS2PD    X1, Y1
 	VBROADCASTSD constants<>+160(SB), Y2
 	VANDPD       Y2, Y1, Y2
-	VBROADCASTSD constants<>+176(SB), Y3
+	VBROADCASTSD constants<>+184(SB), Y3
 	VMINPD       Y2, Y3, Y2
 	VADDPD       Y2, Y2, Y2
 	VBROADCASTSD constants<>+24(SB), Y3
@@ -4221,7 +8424,7 @@ tail:
 	VSUBPD       Y4, Y3, Y4
 	VMOVAPD      Y4, Y4
 	VFMADD231PD  Y2, Y3, Y4
-	VBROADCASTSD constants<>+184(SB), Y2
+	VBROADCASTSD constants<>+192(SB), Y2
 	VADDPD       Y2, Y4, Y2
 	VDIVPD       Y2, Y4, Y2
 	VBROADCASTSD constants<>+160(SB), Y3
@@ -4230,12 +8433,12 @@ tail:
 	VANDPD       Y3, Y1, Y1
 	VORPD        Y1, Y2, Y1
 	VCVTPD2PSY   Y1, X1
-	VMASKMOVPS   X1, X0, (AX)(BX*4)
-	ADDQ         DX, BX
+	VMASKMOVPS   X1, X0, (AX)(DX*4)
+	ADDQ         CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -4244,36 +8447,36 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·logF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VCVTPS2PD    (CX)(BX*4), Y0
-	VBROADCASTSD constants<>+192(SB), Y1
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+200(SB), Y1
 	VCMPPD       $0x19, Y1, Y0, Y1
-	VBROADCASTSD constants<>+200(SB), Y2
-	VCMPPD       $0x16, Y2, Y0, Y2
-	VORPD        Y1, Y2, Y2
-	VBROADCASTSD constants<>+208(SB), Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y0, Y4
+	VORPD        Y1, Y4, Y4
+	VBROADCASTSD constants<>+216(SB), Y1
 	VPADDQ       Y1, Y0, Y0
 	VPSRLQ       $0x34, Y0, Y1
-	VBROADCASTSD constants<>+216(SB), Y5
-	VORPD        Y5, Y1, Y1
 	VBROADCASTSD constants<>+224(SB), Y5
-	VSUBPD       Y5, Y1, Y1
+	VORPD        Y5, Y1, Y1
 	VBROADCASTSD constants<>+232(SB), Y5
-	VANDPD       Y5, Y0, Y0
+	VSUBPD       Y5, Y1, Y1
 	VBROADCASTSD constants<>+240(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+248(SB), Y5
 	VPADDQ       Y5, Y0, Y0
 	VBROADCASTSD constants<>+0(SB), Y5
 	VSUBPD       Y5, Y0, Y0
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y0, Y5
 	VBROADCASTSD constants<>+0(SB), Y6
 	VDIVPD       Y5, Y6, Y5
@@ -4283,78 +8486,78 @@ loop:
 	VMULPD       Y7, Y0, Y7
 	VMULPD       Y0, Y7, Y7
 	VMULPD       Y6, Y6, Y8
-	VBROADCASTSD constants<>+248(SB), Y9
+	VBROADCASTSD constants<>+256(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+256(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+264(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+272(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+280(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+280(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+288(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+304(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y6, Y9, Y8
 	VMOVAPD      Y7, Y9
 	VFMADD231PD  Y8, Y6, Y9
-	VBROADCASTSD constants<>+304(SB), Y6
+	VBROADCASTSD constants<>+312(SB), Y6
 	VMULPD       Y6, Y1, Y6
 	VMOVAPD      Y6, Y6
 	VFMADD231PD  Y9, Y5, Y6
 	VSUBPD       Y6, Y7, Y5
 	VSUBPD       Y5, Y0, Y0
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y0, Y0
 	VFMADD231PD  Y5, Y1, Y0
-	VEXTRACTF128 $0x01, Y2, X1
-	VSHUFPS      $0x88, X1, X2, X1
-	VCMPPS       $0x0f, X3, X3, X3
-	VANDNPS      X3, X1, X3
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
 	VMOVMSKPS    X1, SI
 	TESTQ        SI, SI
 	JZ           loopEven
 	VCVTPD2PSY   Y0, X0
-	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 loopEven:
 	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)(BX*4)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*4)
-	VCVTPS2PD    (CX)(BX*4), Y0
-	VBROADCASTSD constants<>+192(SB), Y1
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+200(SB), Y1
 	VCMPPD       $0x19, Y1, Y0, Y1
-	VBROADCASTSD constants<>+200(SB), Y2
-	VCMPPD       $0x16, Y2, Y0, Y2
-	VORPD        Y1, Y2, Y2
-	VBROADCASTSD constants<>+208(SB), Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y0, Y4
+	VORPD        Y1, Y4, Y4
+	VBROADCASTSD constants<>+216(SB), Y1
 	VPADDQ       Y1, Y0, Y0
 	VPSRLQ       $0x34, Y0, Y1
-	VBROADCASTSD constants<>+216(SB), Y5
-	VORPD        Y5, Y1, Y1
 	VBROADCASTSD constants<>+224(SB), Y5
-	VSUBPD       Y5, Y1, Y1
+	VORPD        Y5, Y1, Y1
 	VBROADCASTSD constants<>+232(SB), Y5
-	VANDPD       Y5, Y0, Y0
+	VSUBPD       Y5, Y1, Y1
 	VBROADCASTSD constants<>+240(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VBROADCASTSD constants<>+248(SB), Y5
 	VPADDQ       Y5, Y0, Y0
 	VBROADCASTSD constants<>+0(SB), Y5
 	VSUBPD       Y5, Y0, Y0
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y0, Y5
 	VBROADCASTSD constants<>+0(SB), Y6
 	VDIVPD       Y5, Y6, Y5
@@ -4364,82 +8567,82 @@ past:
 	VMULPD       Y7, Y0, Y7
 	VMULPD       Y0, Y7, Y7
 	VMULPD       Y6, Y6, Y8
-	VBROADCASTSD constants<>+248(SB), Y9
+	VBROADCASTSD constants<>+256(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+256(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+264(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+272(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+280(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+280(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+288(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+304(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y6, Y9, Y8
 	VMOVAPD      Y7, Y9
 	VFMADD231PD  Y8, Y6, Y9
-	VBROADCASTSD constants<>+304(SB), Y6
+	VBROADCASTSD constants<>+312(SB), Y6
 	VMULPD       Y6, Y1, Y6
 	VMOVAPD      Y6, Y6
 	VFMADD231PD  Y9, Y5, Y6
 	VSUBPD       Y6, Y7, Y5
 	VSUBPD       Y5, Y0, Y0
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y0, Y0
 	VFMADD231PD  Y5, Y1, Y0
-	VEXTRACTF128 $0x01, Y2, X1
-	VSHUFPS      $0x88, X1, X2, X1
-	VCMPPS       $0x0f, X3, X3, X3
-	VANDNPS      X3, X1, X3
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
 	VMOVMSKPS    X1, SI
 	TESTQ        SI, SI
 	JZ           pastEven
 	VCVTPD2PSY   Y0, X0
-	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 pastEven:
 	VCVTPD2PSY Y0, X0
-	VMOVNTPS   X0, (AX)(BX*4)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks4<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*4), X0
-	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VMASKMOVPS   (BX)(DX*4), X0, X1
 	VCVTPS2PD    X1, Y1
-	VBROADCASTSD constants<>+192(SB), Y2
+	VBROADCASTSD constants<>+200(SB), Y2
 	VCMPPD       $0x19, Y2, Y1, Y2
-	VBROADCASTSD constants<>+200(SB), Y3
-	VCMPPD       $0x16, Y3, Y1, Y3
-	VORPD        Y2, Y3, Y3
-	VBROADCASTSD constants<>+208(SB), Y2
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VORPD        Y2, Y4, Y4
+	VBROADCASTSD constants<>+216(SB), Y2
 	VPADDQ       Y2, Y1, Y1
 	VPSRLQ       $0x34, Y1, Y2
-	VBROADCASTSD constants<>+216(SB), Y5
-	VORPD        Y5, Y2, Y2
 	VBROADCASTSD constants<>+224(SB), Y5
-	VSUBPD       Y5, Y2, Y2
+	VORPD        Y5, Y2, Y2
 	VBROADCASTSD constants<>+232(SB), Y5
-	VANDPD       Y5, Y1, Y1
+	VSUBPD       Y5, Y2, Y2
 	VBROADCASTSD constants<>+240(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+248(SB), Y5
 	VPADDQ       Y5, Y1, Y1
 	VBROADCASTSD constants<>+0(SB), Y5
 	VSUBPD       Y5, Y1, Y1
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y1, Y5
 	VBROADCASTSD constants<>+0(SB), Y6
 	VDIVPD       Y5, Y6, Y5
@@ -4449,56 +8652,56 @@ tail:
 	VMULPD       Y7, Y1, Y7
 	VMULPD       Y1, Y7, Y7
 	VMULPD       Y6, Y6, Y8
-	VBROADCASTSD constants<>+248(SB), Y9
+	VBROADCASTSD constants<>+256(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+256(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+264(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+272(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+280(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+280(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+288(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+296(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+304(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y6, Y9, Y8
 	VMOVAPD      Y7, Y9
 	VFMADD231PD  Y8, Y6, Y9
-	VBROADCASTSD constants<>+304(SB), Y6
+	VBROADCASTSD constants<>+312(SB), Y6
 	VMULPD       Y6, Y2, Y6
 	VMOVAPD      Y6, Y6
 	VFMADD231PD  Y9, Y5, Y6
 	VSUBPD       Y6, Y7, Y5
 	VSUBPD       Y5, Y1, Y1
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y5, Y2, Y1
-	VEXTRACTF128 $0x01, Y3, X2
-	VSHUFPS      $0x88, X2, X3, X2
-	VCMPPS       $0x0f, X4, X4, X4
+	VEXTRACTF128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VCMPPS       $0x0f, X3, X3, X3
 	VANDPS       X0, X2, X2
-	VANDNPS      X0, X2, X4
-	VMOVMSKPS    X2, CX
-	TESTQ        CX, CX
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
 	JZ           partEven
 	VCVTPD2PSY   Y1, X0
-	VMASKMOVPS   X0, X4, (AX)(BX*4)
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
-	MOVQ         CX, odd+40(FP)
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
 	RET
 
 partEven:
 	VCVTPD2PSY Y1, X1
-	VMASKMOVPS X1, X0, (AX)(BX*4)
-	ADDQ       DX, BX
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -4507,22 +8710,22 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·log1pF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VCVTPS2PD    (CX)(BX*4), Y0
-	VBROADCASTSD constants<>+320(SB), Y1
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+328(SB), Y1
 	VCMPPD       $0x19, Y1, Y0, Y1
-	VBROADCASTSD constants<>+328(SB), Y2
-	VCMPPD       $0x16, Y2, Y0, Y2
-	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y0, Y4
+	VORPD        Y1, Y4, Y4
 	VBROADCASTSD constants<>+0(SB), Y1
 	VADDPD       Y1, Y0, Y5
 	VSUBPD       Y0, Y5, Y6
@@ -4530,21 +8733,21 @@ loop:
 	VSUBPD       Y7, Y0, Y7
 	VSUBPD       Y6, Y1, Y1
 	VADDPD       Y1, Y7, Y1
-	VBROADCASTSD constants<>+208(SB), Y6
+	VBROADCASTSD constants<>+216(SB), Y6
 	VPADDQ       Y6, Y5, Y6
 	VPSRLQ       $0x34, Y6, Y7
-	VBROADCASTSD constants<>+216(SB), Y8
-	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+224(SB), Y8
-	VSUBPD       Y8, Y7, Y7
+	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+232(SB), Y8
-	VANDPD       Y8, Y6, Y6
+	VSUBPD       Y8, Y7, Y7
 	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
 	VPADDQ       Y8, Y6, Y6
 	VBROADCASTSD constants<>+0(SB), Y8
 	VSUBPD       Y8, Y6, Y6
 	VDIVPD       Y5, Y1, Y1
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y6, Y5
 	VBROADCASTSD constants<>+0(SB), Y8
 	VDIVPD       Y5, Y8, Y5
@@ -4554,32 +8757,32 @@ loop:
 	VMULPD       Y9, Y6, Y9
 	VMULPD       Y6, Y9, Y9
 	VMULPD       Y8, Y8, Y10
-	VBROADCASTSD constants<>+248(SB), Y11
+	VBROADCASTSD constants<>+256(SB), Y11
 	VMOVAPD      Y11, Y11
-	VBROADCASTSD constants<>+256(SB), Y12
-	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+264(SB), Y12
 	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
 	VMOVAPD      Y12, Y12
-	VBROADCASTSD constants<>+280(SB), Y13
-	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+288(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VMOVAPD      Y12, Y10
 	VFMADD231PD  Y8, Y11, Y10
 	VMOVAPD      Y9, Y11
 	VFMADD231PD  Y10, Y8, Y11
-	VBROADCASTSD constants<>+304(SB), Y8
+	VBROADCASTSD constants<>+312(SB), Y8
 	VMULPD       Y8, Y7, Y8
 	VADDPD       Y1, Y8, Y1
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y11, Y5, Y1
 	VSUBPD       Y1, Y9, Y1
 	VSUBPD       Y1, Y6, Y1
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y5, Y7, Y1
 	VBROADCASTSD constants<>+160(SB), Y5
@@ -4587,37 +8790,37 @@ loop:
 	VBROADCASTSD constants<>+168(SB), Y5
 	VANDPD       Y5, Y0, Y0
 	VORPD        Y0, Y1, Y0
-	VEXTRACTF128 $0x01, Y2, X1
-	VSHUFPS      $0x88, X1, X2, X1
-	VCMPPS       $0x0f, X3, X3, X3
-	VANDNPS      X3, X1, X3
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
 	VMOVMSKPS    X1, SI
 	TESTQ        SI, SI
 	JZ           loopEven
 	VCVTPD2PSY   Y0, X0
-	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 loopEven:
 	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)(BX*4)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*4)
-	VCVTPS2PD    (CX)(BX*4), Y0
-	VBROADCASTSD constants<>+320(SB), Y1
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+328(SB), Y1
 	VCMPPD       $0x19, Y1, Y0, Y1
-	VBROADCASTSD constants<>+328(SB), Y2
-	VCMPPD       $0x16, Y2, Y0, Y2
-	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y0, Y4
+	VORPD        Y1, Y4, Y4
 	VBROADCASTSD constants<>+0(SB), Y1
 	VADDPD       Y1, Y0, Y5
 	VSUBPD       Y0, Y5, Y6
@@ -4625,21 +8828,21 @@ past:
 	VSUBPD       Y7, Y0, Y7
 	VSUBPD       Y6, Y1, Y1
 	VADDPD       Y1, Y7, Y1
-	VBROADCASTSD constants<>+208(SB), Y6
+	VBROADCASTSD constants<>+216(SB), Y6
 	VPADDQ       Y6, Y5, Y6
 	VPSRLQ       $0x34, Y6, Y7
-	VBROADCASTSD constants<>+216(SB), Y8
-	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+224(SB), Y8
-	VSUBPD       Y8, Y7, Y7
+	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+232(SB), Y8
-	VANDPD       Y8, Y6, Y6
+	VSUBPD       Y8, Y7, Y7
 	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
 	VPADDQ       Y8, Y6, Y6
 	VBROADCASTSD constants<>+0(SB), Y8
 	VSUBPD       Y8, Y6, Y6
 	VDIVPD       Y5, Y1, Y1
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y6, Y5
 	VBROADCASTSD constants<>+0(SB), Y8
 	VDIVPD       Y5, Y8, Y5
@@ -4649,32 +8852,32 @@ past:
 	VMULPD       Y9, Y6, Y9
 	VMULPD       Y6, Y9, Y9
 	VMULPD       Y8, Y8, Y10
-	VBROADCASTSD constants<>+248(SB), Y11
+	VBROADCASTSD constants<>+256(SB), Y11
 	VMOVAPD      Y11, Y11
-	VBROADCASTSD constants<>+256(SB), Y12
-	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+264(SB), Y12
 	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
 	VMOVAPD      Y12, Y12
-	VBROADCASTSD constants<>+280(SB), Y13
-	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+288(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VMOVAPD      Y12, Y10
 	VFMADD231PD  Y8, Y11, Y10
 	VMOVAPD      Y9, Y11
 	VFMADD231PD  Y10, Y8, Y11
-	VBROADCASTSD constants<>+304(SB), Y8
+	VBROADCASTSD constants<>+312(SB), Y8
 	VMULPD       Y8, Y7, Y8
 	VADDPD       Y1, Y8, Y1
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y11, Y5, Y1
 	VSUBPD       Y1, Y9, Y1
 	VSUBPD       Y1, Y6, Y1
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y1, Y1
 	VFMADD231PD  Y5, Y7, Y1
 	VBROADCASTSD constants<>+160(SB), Y5
@@ -4682,41 +8885,41 @@ past:
 	VBROADCASTSD constants<>+168(SB), Y5
 	VANDPD       Y5, Y0, Y0
 	VORPD        Y0, Y1, Y0
-	VEXTRACTF128 $0x01, Y2, X1
-	VSHUFPS      $0x88, X1, X2, X1
-	VCMPPS       $0x0f, X3, X3, X3
-	VANDNPS      X3, X1, X3
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
 	VMOVMSKPS    X1, SI
 	TESTQ        SI, SI
 	JZ           pastEven
 	VCVTPD2PSY   Y0, X0
-	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 pastEven:
 	VCVTPD2PSY Y0, X0
-	VMOVNTPS   X0, (AX)(BX*4)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks4<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*4), X0
-	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VMASKMOVPS   (BX)(DX*4), X0, X1
 	VCVTPS2PD    X1, Y1
-	VBROADCASTSD constants<>+320(SB), Y2
+	VBROADCASTSD constants<>+328(SB), Y2
 	VCMPPD       $0x19, Y2, Y1, Y2
-	VBROADCASTSD constants<>+328(SB), Y3
-	VCMPPD       $0x16, Y3, Y1, Y3
-	VORPD        Y2, Y3, Y3
+	VBROADCASTSD constants<>+336(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VORPD        Y2, Y4, Y4
 	VBROADCASTSD constants<>+0(SB), Y2
 	VADDPD       Y2, Y1, Y5
 	VSUBPD       Y1, Y5, Y6
@@ -4724,21 +8927,21 @@ tail:
 	VSUBPD       Y7, Y1, Y7
 	VSUBPD       Y6, Y2, Y2
 	VADDPD       Y2, Y7, Y2
-	VBROADCASTSD constants<>+208(SB), Y6
+	VBROADCASTSD constants<>+216(SB), Y6
 	VPADDQ       Y6, Y5, Y6
 	VPSRLQ       $0x34, Y6, Y7
-	VBROADCASTSD constants<>+216(SB), Y8
-	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+224(SB), Y8
-	VSUBPD       Y8, Y7, Y7
+	VORPD        Y8, Y7, Y7
 	VBROADCASTSD constants<>+232(SB), Y8
-	VANDPD       Y8, Y6, Y6
+	VSUBPD       Y8, Y7, Y7
 	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
 	VPADDQ       Y8, Y6, Y6
 	VBROADCASTSD constants<>+0(SB), Y8
 	VSUBPD       Y8, Y6, Y6
 	VDIVPD       Y5, Y2, Y2
-	VBROADCASTSD constants<>+184(SB), Y5
+	VBROADCASTSD constants<>+192(SB), Y5
 	VADDPD       Y5, Y6, Y5
 	VBROADCASTSD constants<>+0(SB), Y8
 	VDIVPD       Y5, Y8, Y5
@@ -4748,32 +8951,32 @@ tail:
 	VMULPD       Y9, Y6, Y9
 	VMULPD       Y6, Y9, Y9
 	VMULPD       Y8, Y8, Y10
-	VBROADCASTSD constants<>+248(SB), Y11
+	VBROADCASTSD constants<>+256(SB), Y11
 	VMOVAPD      Y11, Y11
-	VBROADCASTSD constants<>+256(SB), Y12
-	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+264(SB), Y12
 	VFMADD213PD  Y12, Y10, Y11
 	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
 	VMOVAPD      Y12, Y12
-	VBROADCASTSD constants<>+280(SB), Y13
-	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+288(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
 	VFMADD213PD  Y13, Y10, Y12
 	VMOVAPD      Y12, Y10
 	VFMADD231PD  Y8, Y11, Y10
 	VMOVAPD      Y9, Y11
 	VFMADD231PD  Y10, Y8, Y11
-	VBROADCASTSD constants<>+304(SB), Y8
+	VBROADCASTSD constants<>+312(SB), Y8
 	VMULPD       Y8, Y7, Y8
 	VADDPD       Y2, Y8, Y2
 	VMOVAPD      Y2, Y2
 	VFMADD231PD  Y11, Y5, Y2
 	VSUBPD       Y2, Y9, Y2
 	VSUBPD       Y2, Y6, Y2
-	VBROADCASTSD constants<>+312(SB), Y5
+	VBROADCASTSD constants<>+320(SB), Y5
 	VMOVAPD      Y2, Y2
 	VFMADD231PD  Y5, Y7, Y2
 	VBROADCASTSD constants<>+160(SB), Y5
@@ -4781,29 +8984,29 @@ tail:
 	VBROADCASTSD constants<>+168(SB), Y5
 	VANDPD       Y5, Y1, Y1
 	VORPD        Y1, Y2, Y1
-	VEXTRACTF128 $0x01, Y3, X2
-	VSHUFPS      $0x88, X2, X3, X2
-	VCMPPS       $0x0f, X4, X4, X4
+	VEXTRACTF128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VCMPPS       $0x0f, X3, X3, X3
 	VANDPS       X0, X2, X2
-	VANDNPS      X0, X2, X4
-	VMOVMSKPS    X2, CX
-	TESTQ        CX, CX
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
 	JZ           partEven
 	VCVTPD2PSY   Y1, X0
-	VMASKMOVPS   X0, X4, (AX)(BX*4)
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
-	MOVQ         CX, odd+40(FP)
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
 	RET
 
 partEven:
 	VCVTPD2PSY Y1, X1
-	VMASKMOVPS X1, X0, (AX)(BX*4)
-	ADDQ       DX, BX
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -4812,30 +9015,30 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·sinF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VCVTPS2PD    (CX)(BX*4), Y0
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y0, Y9
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y8
@@ -4845,19 +9048,19 @@ loop:
 	VMULPD       Y7, Y7, Y4
 	VMULPD       Y4, Y7, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+376(SB), Y9
+	VBROADCASTSD constants<>+384(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+384(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+392(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+408(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+416(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -4865,19 +9068,19 @@ loop:
 	VFMADD231PD  Y8, Y6, Y7
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+432(SB), Y9
+	VBROADCASTSD constants<>+440(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+440(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+448(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+464(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+472(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -4893,7 +9096,7 @@ loop:
 	VBROADCASTSD constants<>+168(SB), Y6
 	VANDPD       Y6, Y5, Y5
 	VXORPD       Y5, Y4, Y4
-	VBROADCASTSD constants<>+488(SB), Y5
+	VBROADCASTSD constants<>+496(SB), Y5
 	VCMPPD       $0x00, Y5, Y0, Y5
 	VBLENDVPD    Y5, Y0, Y4, Y0
 	VEXTRACTF128 $0x01, Y1, X4
@@ -4904,37 +9107,37 @@ loop:
 	TESTQ        SI, SI
 	JZ           loopEven
 	VCVTPD2PSY   Y0, X0
-	VMASKMOVPS   X0, X2, (AX)(BX*4)
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 loopEven:
 	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)(BX*4)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*4)
-	VCVTPS2PD    (CX)(BX*4), Y0
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y0, Y9
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y8
@@ -4944,19 +9147,19 @@ past:
 	VMULPD       Y7, Y7, Y4
 	VMULPD       Y4, Y7, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+376(SB), Y9
+	VBROADCASTSD constants<>+384(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+384(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+392(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+408(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+416(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -4964,19 +9167,19 @@ past:
 	VFMADD231PD  Y8, Y6, Y7
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+432(SB), Y9
+	VBROADCASTSD constants<>+440(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+440(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+448(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+464(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+472(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -4992,7 +9195,7 @@ past:
 	VBROADCASTSD constants<>+168(SB), Y6
 	VANDPD       Y6, Y5, Y5
 	VXORPD       Y5, Y4, Y4
-	VBROADCASTSD constants<>+488(SB), Y5
+	VBROADCASTSD constants<>+496(SB), Y5
 	VCMPPD       $0x00, Y5, Y0, Y5
 	VBLENDVPD    Y5, Y0, Y4, Y0
 	VEXTRACTF128 $0x01, Y1, X4
@@ -5003,41 +9206,41 @@ past:
 	TESTQ        SI, SI
 	JZ           pastEven
 	VCVTPD2PSY   Y0, X0
-	VMASKMOVPS   X0, X2, (AX)(BX*4)
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 pastEven:
 	VCVTPD2PSY Y0, X0
-	VMOVNTPS   X0, (AX)(BX*4)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks4<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*4), X0
-	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VMASKMOVPS   (BX)(DX*4), X0, X1
 	VCVTPS2PD    X1, Y1
 	VBROADCASTSD constants<>+160(SB), Y2
 	VANDPD       Y2, Y1, Y2
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y2, Y2
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y2
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y1, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y1, Y9
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y8
@@ -5047,19 +9250,19 @@ tail:
 	VMULPD       Y7, Y7, Y4
 	VMULPD       Y4, Y7, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+376(SB), Y9
+	VBROADCASTSD constants<>+384(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+384(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+392(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+408(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+416(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -5067,19 +9270,19 @@ tail:
 	VFMADD231PD  Y8, Y6, Y7
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y8
-	VBROADCASTSD constants<>+432(SB), Y9
+	VBROADCASTSD constants<>+440(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+440(SB), Y10
-	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+448(SB), Y10
 	VFMADD213PD  Y10, Y8, Y9
 	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
 	VMOVAPD      Y10, Y10
-	VBROADCASTSD constants<>+464(SB), Y11
-	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+472(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
 	VFMADD213PD  Y11, Y8, Y10
 	VMOVAPD      Y10, Y8
 	VFMADD231PD  Y4, Y9, Y8
@@ -5095,7 +9298,7 @@ tail:
 	VBROADCASTSD constants<>+168(SB), Y6
 	VANDPD       Y6, Y5, Y5
 	VXORPD       Y5, Y4, Y4
-	VBROADCASTSD constants<>+488(SB), Y5
+	VBROADCASTSD constants<>+496(SB), Y5
 	VCMPPD       $0x00, Y5, Y1, Y5
 	VBLENDVPD    Y5, Y1, Y4, Y1
 	VEXTRACTF128 $0x01, Y2, X4
@@ -5103,24 +9306,24 @@ tail:
 	VCMPPS       $0x0f, X3, X3, X3
 	VANDPS       X0, X2, X2
 	VANDNPS      X0, X2, X3
-	VMOVMSKPS    X2, CX
-	TESTQ        CX, CX
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
 	JZ           partEven
 	VCVTPD2PSY   Y1, X0
-	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
-	MOVQ         CX, odd+40(FP)
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
 	RET
 
 partEven:
 	VCVTPD2PSY Y1, X1
-	VMASKMOVPS X1, X0, (AX)(BX*4)
-	ADDQ       DX, BX
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -5129,30 +9332,30 @@ done:
 // Requires: AVX, AVX2, FMA3, MMX+
 TEXT ·cosF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VCVTPS2PD    (CX)(BX*4), Y0
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y0, Y0
 	VFNMADD231PD Y8, Y4, Y0
 	VMOVAPD      Y0, Y0
@@ -5162,19 +9365,19 @@ loop:
 	VMULPD       Y0, Y0, Y4
 	VMULPD       Y4, Y0, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+384(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+384(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+392(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+400(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+408(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+408(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+416(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+432(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -5182,19 +9385,19 @@ loop:
 	VFMADD231PD  Y7, Y6, Y0
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+432(SB), Y8
+	VBROADCASTSD constants<>+440(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+440(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+448(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+456(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+464(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+464(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+472(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+488(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -5204,7 +9407,7 @@ loop:
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y4
 	VFMADD231PD  Y7, Y6, Y4
-	VBROADCASTSD constants<>+496(SB), Y6
+	VBROADCASTSD constants<>+504(SB), Y6
 	VPADDQ       Y6, Y5, Y5
 	VPSLLQ       $0x3f, Y5, Y6
 	VBLENDVPD    Y6, Y4, Y0, Y0
@@ -5220,37 +9423,37 @@ loop:
 	TESTQ        SI, SI
 	JZ           loopEven
 	VCVTPD2PSY   Y0, X0
-	VMASKMOVPS   X0, X2, (AX)(BX*4)
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 loopEven:
 	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)(BX*4)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*4)
-	VCVTPS2PD    (CX)(BX*4), Y0
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+160(SB), Y1
 	VANDPD       Y1, Y0, Y1
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y1, Y1
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y0, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y0, Y0
 	VFNMADD231PD Y8, Y4, Y0
 	VMOVAPD      Y0, Y0
@@ -5260,19 +9463,19 @@ past:
 	VMULPD       Y0, Y0, Y4
 	VMULPD       Y4, Y0, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+384(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+384(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+392(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+400(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+408(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+408(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+416(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+432(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -5280,19 +9483,19 @@ past:
 	VFMADD231PD  Y7, Y6, Y0
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+432(SB), Y8
+	VBROADCASTSD constants<>+440(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+440(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+448(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+456(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+464(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+464(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+472(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+488(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -5302,7 +9505,7 @@ past:
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y4
 	VFMADD231PD  Y7, Y6, Y4
-	VBROADCASTSD constants<>+496(SB), Y6
+	VBROADCASTSD constants<>+504(SB), Y6
 	VPADDQ       Y6, Y5, Y5
 	VPSLLQ       $0x3f, Y5, Y6
 	VBLENDVPD    Y6, Y4, Y0, Y0
@@ -5318,41 +9521,41 @@ past:
 	TESTQ        SI, SI
 	JZ           pastEven
 	VCVTPD2PSY   Y0, X0
-	VMASKMOVPS   X0, X2, (AX)(BX*4)
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
+	MOVQ         DX, at+32(FP)
 	MOVQ         SI, odd+40(FP)
 	RET
 
 pastEven:
 	VCVTPD2PSY Y0, X0
-	VMOVNTPS   X0, (AX)(BX*4)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks4<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*4), X0
-	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VMASKMOVPS   (BX)(DX*4), X0, X1
 	VCVTPS2PD    X1, Y1
 	VBROADCASTSD constants<>+160(SB), Y2
 	VANDPD       Y2, Y1, Y2
-	VBROADCASTSD constants<>+336(SB), Y4
-	VCMPPD       $0x16, Y4, Y2, Y2
 	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y2
+	VBROADCASTSD constants<>+352(SB), Y4
 	VBROADCASTSD constants<>+32(SB), Y5
 	VMOVAPD      Y5, Y5
 	VFMADD231PD  Y4, Y1, Y5
 	VBROADCASTSD constants<>+32(SB), Y4
 	VSUBPD       Y4, Y5, Y4
-	VBROADCASTSD constants<>+352(SB), Y6
-	VBROADCASTSD constants<>+360(SB), Y7
-	VBROADCASTSD constants<>+368(SB), Y8
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
 	VMOVAPD      Y1, Y1
 	VFNMADD231PD Y8, Y4, Y1
 	VMOVAPD      Y1, Y1
@@ -5362,19 +9565,19 @@ tail:
 	VMULPD       Y1, Y1, Y4
 	VMULPD       Y4, Y1, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+384(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+384(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+392(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+400(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+408(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+408(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+416(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+424(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+432(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -5382,19 +9585,19 @@ tail:
 	VFMADD231PD  Y7, Y6, Y1
 	VMULPD       Y4, Y4, Y6
 	VMULPD       Y4, Y4, Y7
-	VBROADCASTSD constants<>+432(SB), Y8
+	VBROADCASTSD constants<>+440(SB), Y8
 	VMOVAPD      Y8, Y8
-	VBROADCASTSD constants<>+440(SB), Y9
-	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+448(SB), Y9
 	VFMADD213PD  Y9, Y7, Y8
 	VBROADCASTSD constants<>+456(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+464(SB), Y9
 	VMOVAPD      Y9, Y9
-	VBROADCASTSD constants<>+464(SB), Y10
-	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+472(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VBROADCASTSD constants<>+480(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+488(SB), Y10
 	VFMADD213PD  Y10, Y7, Y9
 	VMOVAPD      Y9, Y7
 	VFMADD231PD  Y4, Y8, Y7
@@ -5404,7 +9607,7 @@ tail:
 	VFNMADD231PD Y8, Y4, Y9
 	VMOVAPD      Y9, Y4
 	VFMADD231PD  Y7, Y6, Y4
-	VBROADCASTSD constants<>+496(SB), Y6
+	VBROADCASTSD constants<>+504(SB), Y6
 	VPADDQ       Y6, Y5, Y5
 	VPSLLQ       $0x3f, Y5, Y6
 	VBLENDVPD    Y6, Y4, Y1, Y1
@@ -5417,24 +9620,1744 @@ tail:
 	VCMPPS       $0x0f, X3, X3, X3
 	VANDPS       X0, X2, X2
 	VANDNPS      X0, X2, X3
-	VMOVMSKPS    X2, CX
-	TESTQ        CX, CX
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
 	JZ           partEven
 	VCVTPD2PSY   Y1, X0
-	VMASKMOVPS   X0, X3, (AX)(BX*4)
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ         BX, at+32(FP)
-	MOVQ         CX, odd+40(FP)
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
 	RET
 
 partEven:
 	VCVTPD2PSY Y1, X1
-	VMASKMOVPS X1, X0, (AX)(BX*4)
-	ADDQ       DX, BX
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func tanF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·tanF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y0, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y6
+	VPSLLQ       $0x3f, Y5, Y8
+	VBLENDVPD    Y8, Y7, Y4, Y4
+	VDIVPD       Y4, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+496(SB), Y5
+	VCMPPD       $0x00, Y5, Y0, Y5
+	VBLENDVPD    Y5, Y0, Y4, Y0
+	VEXTRACTF128 $0x01, Y1, X4
+	VSHUFPS      $0x88, X4, X1, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y1
+	VBROADCASTSD constants<>+352(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y0, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y0, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y6
+	VPSLLQ       $0x3f, Y5, Y8
+	VBLENDVPD    Y8, Y7, Y4, Y4
+	VDIVPD       Y4, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+496(SB), Y5
+	VCMPPD       $0x00, Y5, Y0, Y5
+	VBLENDVPD    Y5, Y0, Y4, Y0
+	VEXTRACTF128 $0x01, Y1, X4
+	VSHUFPS      $0x88, X4, X1, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (BX)(DX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+344(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y2
+	VBROADCASTSD constants<>+352(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y4, Y1, Y5
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y5, Y4
+	VBROADCASTSD constants<>+360(SB), Y6
+	VBROADCASTSD constants<>+368(SB), Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VMOVAPD      Y1, Y9
+	VFNMADD231PD Y8, Y4, Y9
+	VMOVAPD      Y9, Y8
+	VFNMADD231PD Y7, Y4, Y8
+	VMOVAPD      Y8, Y7
+	VFNMADD231PD Y6, Y4, Y7
+	VMULPD       Y7, Y7, Y4
+	VMULPD       Y4, Y7, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+384(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+392(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+400(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+408(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+416(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+424(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+432(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VMULPD       Y4, Y4, Y6
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+440(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+448(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+456(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+464(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+472(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+480(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+488(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y4, Y9, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VBROADCASTSD constants<>+0(SB), Y10
+	VMOVAPD      Y10, Y10
+	VFNMADD231PD Y9, Y4, Y10
+	VMOVAPD      Y10, Y4
+	VFMADD231PD  Y8, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y6
+	VBLENDVPD    Y6, Y4, Y7, Y6
+	VPSLLQ       $0x3f, Y5, Y8
+	VBLENDVPD    Y8, Y7, Y4, Y4
+	VDIVPD       Y4, Y6, Y4
+	VPSLLQ       $0x3f, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y6
+	VANDPD       Y6, Y5, Y5
+	VXORPD       Y5, Y4, Y4
+	VBROADCASTSD constants<>+496(SB), Y5
+	VCMPPD       $0x00, Y5, Y1, Y5
+	VBLENDVPD    Y5, Y1, Y4, Y1
+	VEXTRACTF128 $0x01, Y2, X4
+	VSHUFPS      $0x88, X4, X2, X2
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func asinF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·asinF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y1, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y1, Y7
+	VMULPD       Y1, Y1, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VMULPD       Y6, Y1, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+376(SB), Y7
+	VADDPD       Y1, Y1, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y8, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y1, Y1
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y1, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y1, Y7
+	VMULPD       Y1, Y1, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VMULPD       Y6, Y1, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+376(SB), Y7
+	VADDPD       Y1, Y1, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y8, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y1, Y1
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (BX)(DX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y2, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y2, Y7
+	VMULPD       Y2, Y2, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y2, Y2
+	VMULPD       Y6, Y2, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+376(SB), Y7
+	VADDPD       Y2, Y2, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y8, Y8
+	VSUBPD       Y8, Y7, Y7
+	VADDPD       Y6, Y2, Y2
+	VBLENDVPD    Y5, Y7, Y2, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func acosF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·acosF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y1, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y1, Y7
+	VMULPD       Y1, Y1, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VMULPD       Y6, Y1, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y7
+	VCMPPD       $0x11, Y7, Y0, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y6, Y9
+	VADDPD       Y9, Y1, Y9
+	VSUBPD       Y9, Y8, Y8
+	VADDPD       Y6, Y1, Y9
+	VBLENDVPD    Y7, Y8, Y9, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y0, Y9
+	VXORPD       Y9, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y0, Y0
+	VXORPD       Y0, Y6, Y0
+	VBROADCASTSD constants<>+368(SB), Y6
+	VSUBPD       Y6, Y0, Y0
+	VADDPD       Y0, Y1, Y0
+	VSUBPD       Y0, Y8, Y0
+	VADDPD       Y7, Y7, Y1
+	VBLENDVPD    Y5, Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y1, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y1, Y7
+	VMULPD       Y1, Y1, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y1, Y1
+	VMULPD       Y6, Y1, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y7
+	VCMPPD       $0x11, Y7, Y0, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y6, Y9
+	VADDPD       Y9, Y1, Y9
+	VSUBPD       Y9, Y8, Y8
+	VADDPD       Y6, Y1, Y9
+	VBLENDVPD    Y7, Y8, Y9, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y0, Y9
+	VXORPD       Y9, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y0, Y0
+	VXORPD       Y0, Y6, Y0
+	VBROADCASTSD constants<>+368(SB), Y6
+	VSUBPD       Y6, Y0, Y0
+	VADDPD       Y0, Y1, Y0
+	VSUBPD       Y0, Y8, Y0
+	VADDPD       Y7, Y7, Y1
+	VBLENDVPD    Y5, Y1, Y0, Y0
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (BX)(DX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+0(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y4
+	VBROADCASTSD constants<>+136(SB), Y5
+	VCMPPD       $0x1e, Y5, Y2, Y5
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+136(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFNMADD231PD Y6, Y2, Y7
+	VMULPD       Y2, Y2, Y6
+	VBLENDVPD    Y5, Y7, Y6, Y6
+	VSQRTPD      Y6, Y7
+	VBLENDVPD    Y5, Y7, Y2, Y2
+	VMULPD       Y6, Y2, Y7
+	VMULPD       Y6, Y6, Y8
+	VBROADCASTSD constants<>+512(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+520(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+528(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+536(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+544(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+552(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+560(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+568(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+576(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+584(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+592(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+600(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+608(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y6, Y9, Y8
+	VMULPD       Y8, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y7
+	VCMPPD       $0x11, Y7, Y1, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+368(SB), Y9
+	VSUBPD       Y9, Y6, Y9
+	VADDPD       Y9, Y2, Y9
+	VSUBPD       Y9, Y8, Y8
+	VADDPD       Y6, Y2, Y9
+	VBLENDVPD    Y7, Y8, Y9, Y7
+	VBROADCASTSD constants<>+376(SB), Y8
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y1, Y9
+	VXORPD       Y9, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y9
+	VANDPD       Y9, Y1, Y1
+	VXORPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+368(SB), Y6
+	VSUBPD       Y6, Y1, Y1
+	VADDPD       Y1, Y2, Y1
+	VSUBPD       Y1, Y8, Y1
+	VADDPD       Y7, Y7, Y2
+	VBLENDVPD    Y5, Y2, Y1, Y1
+	VEXTRACTF128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func atanF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·atanF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VMINPD       Y5, Y1, Y6
+	VMAXPD       Y5, Y1, Y7
+	VBROADCASTSD constants<>+616(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VCMPPD       $0x1e, Y8, Y6, Y8
+	VSUBPD       Y7, Y6, Y9
+	VBLENDVPD    Y8, Y9, Y6, Y9
+	VADDPD       Y7, Y6, Y6
+	VBLENDVPD    Y8, Y6, Y7, Y6
+	VDIVPD       Y6, Y9, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VBROADCASTSD constants<>+496(SB), Y9
+	VBLENDVPD    Y8, Y7, Y9, Y7
+	VMULPD       Y6, Y6, Y8
+	VMULPD       Y8, Y6, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+624(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+632(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+640(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+648(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+656(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+664(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+672(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+680(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+688(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+696(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+704(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+712(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMULPD       Y10, Y9, Y8
+	VCMPPD       $0x1e, Y5, Y1, Y1
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y7, Y5, Y5
+	VBLENDVPD    Y1, Y5, Y7, Y5
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y6, Y7
+	VBLENDVPD    Y1, Y7, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y8, Y7
+	VBLENDVPD    Y1, Y7, Y8, Y1
+	VBROADCASTSD constants<>+720(SB), Y7
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y8, Y5, Y1
+	VADDPD       Y1, Y6, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y5, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VMINPD       Y5, Y1, Y6
+	VMAXPD       Y5, Y1, Y7
+	VBROADCASTSD constants<>+616(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VCMPPD       $0x1e, Y8, Y6, Y8
+	VSUBPD       Y7, Y6, Y9
+	VBLENDVPD    Y8, Y9, Y6, Y9
+	VADDPD       Y7, Y6, Y6
+	VBLENDVPD    Y8, Y6, Y7, Y6
+	VDIVPD       Y6, Y9, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VBROADCASTSD constants<>+496(SB), Y9
+	VBLENDVPD    Y8, Y7, Y9, Y7
+	VMULPD       Y6, Y6, Y8
+	VMULPD       Y8, Y6, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+624(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+632(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+640(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+648(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+656(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+664(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+672(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+680(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+688(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+696(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+704(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+712(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMULPD       Y10, Y9, Y8
+	VCMPPD       $0x1e, Y5, Y1, Y1
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y7, Y5, Y5
+	VBLENDVPD    Y1, Y5, Y7, Y5
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y6, Y7
+	VBLENDVPD    Y1, Y7, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y8, Y7
+	VBLENDVPD    Y1, Y7, Y8, Y1
+	VBROADCASTSD constants<>+720(SB), Y7
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y8, Y5, Y1
+	VADDPD       Y1, Y6, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y5, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (BX)(DX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y4
+	VBROADCASTSD constants<>+0(SB), Y5
+	VMINPD       Y5, Y2, Y6
+	VMAXPD       Y5, Y2, Y7
+	VBROADCASTSD constants<>+616(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VCMPPD       $0x1e, Y8, Y6, Y8
+	VSUBPD       Y7, Y6, Y9
+	VBLENDVPD    Y8, Y9, Y6, Y9
+	VADDPD       Y7, Y6, Y6
+	VBLENDVPD    Y8, Y6, Y7, Y6
+	VDIVPD       Y6, Y9, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VBROADCASTSD constants<>+496(SB), Y9
+	VBLENDVPD    Y8, Y7, Y9, Y7
+	VMULPD       Y6, Y6, Y8
+	VMULPD       Y8, Y6, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+624(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+632(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+640(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+648(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+656(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+664(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+672(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+680(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+688(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+696(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+704(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+712(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMULPD       Y10, Y9, Y8
+	VCMPPD       $0x1e, Y5, Y2, Y2
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y7, Y5, Y5
+	VBLENDVPD    Y2, Y5, Y7, Y5
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y6, Y7
+	VBLENDVPD    Y2, Y7, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y7
+	VXORPD       Y7, Y8, Y7
+	VBLENDVPD    Y2, Y7, Y8, Y2
+	VBROADCASTSD constants<>+720(SB), Y7
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y8, Y5, Y2
+	VADDPD       Y2, Y6, Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y7, Y5, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func erfF32AVX2(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·erfF32AVX2(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+736(SB), Y5
+	VMINPD       Y1, Y5, Y5
+	VBROADCASTSD constants<>+192(SB), Y6
+	VSUBPD       Y6, Y5, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+744(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+752(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+760(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+768(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+776(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+784(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+792(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+800(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+808(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+816(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+824(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+832(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+840(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+848(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+856(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+864(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+872(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y5, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y5
+	VSUBPD       Y6, Y5, Y5
+	VBROADCASTSD constants<>+24(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y5, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VBROADCASTSD constants<>+40(SB), Y8
+	VBROADCASTSD constants<>+48(SB), Y9
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y9, Y6, Y5
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y8, Y6, Y5
+	VMULPD       Y5, Y5, Y6
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+56(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+64(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+72(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+80(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+88(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+96(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+104(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+112(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+120(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+128(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+136(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y5, Y9, Y8
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y8, Y6, Y5
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VMOVAPD      Y6, Y8
+	VFMADD231PD  Y5, Y6, Y8
+	VSUBPD       Y8, Y7, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VMINPD       Y1, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMULPD       Y7, Y7, Y8
+	VBROADCASTSD constants<>+880(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+888(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+896(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+904(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+912(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+920(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+928(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+936(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+944(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+952(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+960(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+968(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+976(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+984(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y7, Y9, Y8
+	VMOVAPD      Y6, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+0(SB), Y6
+	VCMPPD       $0x1e, Y6, Y1, Y1
+	VBLENDVPD    Y1, Y5, Y7, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           loopEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VBROADCASTSD constants<>+160(SB), Y1
+	VANDPD       Y1, Y0, Y1
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y1, Y4
+	VBROADCASTSD constants<>+736(SB), Y5
+	VMINPD       Y1, Y5, Y5
+	VBROADCASTSD constants<>+192(SB), Y6
+	VSUBPD       Y6, Y5, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+744(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+752(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+760(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+768(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+776(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+784(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+792(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+800(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+808(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+816(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+824(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+832(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+840(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+848(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+856(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+864(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+872(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y5, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y5
+	VSUBPD       Y6, Y5, Y5
+	VBROADCASTSD constants<>+24(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y5, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VBROADCASTSD constants<>+40(SB), Y8
+	VBROADCASTSD constants<>+48(SB), Y9
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y9, Y6, Y5
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y8, Y6, Y5
+	VMULPD       Y5, Y5, Y6
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+56(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+64(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+72(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+80(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+88(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+96(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+104(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+112(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+120(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+128(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+136(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y5, Y9, Y8
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y8, Y6, Y5
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VMOVAPD      Y6, Y8
+	VFMADD231PD  Y5, Y6, Y8
+	VSUBPD       Y8, Y7, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VMINPD       Y1, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMULPD       Y7, Y7, Y8
+	VBROADCASTSD constants<>+880(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+888(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+896(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+904(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+912(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+920(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+928(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+936(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+944(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+952(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+960(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+968(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+976(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+984(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y7, Y9, Y8
+	VMOVAPD      Y6, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+0(SB), Y6
+	VCMPPD       $0x1e, Y6, Y1, Y1
+	VBLENDVPD    Y1, Y5, Y7, Y1
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y4, X1
+	VSHUFPS      $0x88, X1, X4, X1
+	VCMPPS       $0x0f, X2, X2, X2
+	VANDNPS      X2, X1, X2
+	VMOVMSKPS    X1, SI
+	TESTQ        SI, SI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks4<>+0(SB), SI
+	MOVQ         $+4, DI
+	SUBQ         CX, DI
+	VMOVUPS      (SI)(DI*4), X0
+	VMASKMOVPS   (BX)(DX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y2
+	VBROADCASTSD constants<>+208(SB), Y4
+	VCMPPD       $0x16, Y4, Y2, Y4
+	VBROADCASTSD constants<>+736(SB), Y5
+	VMINPD       Y2, Y5, Y5
+	VBROADCASTSD constants<>+192(SB), Y6
+	VSUBPD       Y6, Y5, Y5
+	VMULPD       Y5, Y5, Y6
+	VBROADCASTSD constants<>+744(SB), Y7
+	VMOVAPD      Y7, Y7
+	VBROADCASTSD constants<>+752(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+760(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+768(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+776(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+784(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+792(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+800(SB), Y8
+	VFMADD213PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+808(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+816(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+824(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+832(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+840(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+848(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+856(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+864(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VBROADCASTSD constants<>+872(SB), Y9
+	VFMADD213PD  Y9, Y6, Y8
+	VMOVAPD      Y8, Y6
+	VFMADD231PD  Y5, Y7, Y6
+	VBROADCASTSD constants<>+496(SB), Y5
+	VSUBPD       Y6, Y5, Y5
+	VBROADCASTSD constants<>+24(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y5, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VBROADCASTSD constants<>+40(SB), Y8
+	VBROADCASTSD constants<>+48(SB), Y9
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y9, Y6, Y5
+	VMOVAPD      Y5, Y5
+	VFNMADD231PD Y8, Y6, Y5
+	VMULPD       Y5, Y5, Y6
+	VMULPD       Y5, Y5, Y8
+	VBROADCASTSD constants<>+56(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+64(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+72(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+80(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+88(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+96(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+104(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+112(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+120(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+128(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+136(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y5, Y9, Y8
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y8, Y6, Y5
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VMOVAPD      Y6, Y8
+	VFMADD231PD  Y5, Y6, Y8
+	VSUBPD       Y8, Y7, Y5
+	VBROADCASTSD constants<>+0(SB), Y6
+	VMINPD       Y2, Y6, Y6
+	VMULPD       Y6, Y6, Y7
+	VMULPD       Y7, Y7, Y8
+	VBROADCASTSD constants<>+880(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+888(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+896(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+904(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+912(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+920(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+928(SB), Y10
+	VFMADD213PD  Y10, Y8, Y9
+	VBROADCASTSD constants<>+936(SB), Y10
+	VMOVAPD      Y10, Y10
+	VBROADCASTSD constants<>+944(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+952(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+960(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+968(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+976(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VBROADCASTSD constants<>+984(SB), Y11
+	VFMADD213PD  Y11, Y8, Y10
+	VMOVAPD      Y10, Y8
+	VFMADD231PD  Y7, Y9, Y8
+	VMOVAPD      Y6, Y7
+	VFMADD231PD  Y8, Y6, Y7
+	VBROADCASTSD constants<>+0(SB), Y6
+	VCMPPD       $0x1e, Y6, Y2, Y2
+	VBLENDVPD    Y2, Y5, Y7, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y5
+	VANDPD       Y5, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y4, X2
+	VSHUFPS      $0x88, X2, X4, X2
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X3
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+32(FP)
+	MOVQ         BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -5443,53 +11366,53 @@ done:
 // Requires: AVX, MMX+
 TEXT ·sqrtF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ       DX, $+4
+	CMPQ       CX, $+4
 	JL         tail
-	VCVTPS2PD  (CX)(BX*4), Y0
+	VCVTPS2PD  (BX)(DX*4), Y0
 	VSQRTPD    Y0, Y0
 	VCVTPD2PSY Y0, X0
-	VMOVUPS    X0, (AX)(BX*4)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        loop
 
 past:
-	CMPQ       DX, $+4
+	CMPQ       CX, $+4
 	JL         tail
-	PREFETCHT0 4096(CX)(BX*4)
-	VCVTPS2PD  (CX)(BX*4), Y0
+	PREFETCHT0 4096(BX)(DX*4)
+	VCVTPS2PD  (BX)(DX*4), Y0
 	VSQRTPD    Y0, Y0
 	VCVTPD2PSY Y0, X0
-	VMOVNTPS   X0, (AX)(BX*4)
-	ADDQ       $+4, BX
-	SUBQ       $+4, DX
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
 	JMP        past
 
 tail:
-	TESTQ      DX, DX
+	TESTQ      CX, CX
 	JZ         done
 	LEAQ       masks4<>+0(SB), SI
 	MOVQ       $+4, DI
-	SUBQ       DX, DI
+	SUBQ       CX, DI
 	VMOVUPS    (SI)(DI*4), X0
-	VMASKMOVPS (CX)(BX*4), X0, X1
+	VMASKMOVPS (BX)(DX*4), X0, X1
 	VCVTPS2PD  X1, Y1
 	VSQRTPD    Y1, Y1
 	VCVTPD2PSY Y1, X1
-	VMASKMOVPS X1, X0, (AX)(BX*4)
-	ADDQ       DX, BX
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -5498,70 +11421,1492 @@ done:
 // Requires: AVX, MMX+
 TEXT ·rsqrtF32AVX2(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	VCVTPS2PD    (CX)(BX*4), Y0
-	VSQRTPD      Y0, Y0
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+0(SB), Y1
+	VSQRTPD      Y0, Y0
 	VDIVPD       Y0, Y1, Y0
 	VCVTPD2PSY   Y0, X0
-	VMOVUPS      X0, (AX)(BX*4)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVUPS      X0, (AX)(DX*4)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          loop
 
 past:
-	CMPQ         DX, $+4
+	CMPQ         CX, $+4
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*4)
-	VCVTPS2PD    (CX)(BX*4), Y0
-	VSQRTPD      Y0, Y0
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
 	VBROADCASTSD constants<>+0(SB), Y1
+	VSQRTPD      Y0, Y0
 	VDIVPD       Y0, Y1, Y0
 	VCVTPD2PSY   Y0, X0
-	VMOVNTPS     X0, (AX)(BX*4)
-	ADDQ         $+4, BX
-	SUBQ         $+4, DX
+	VMOVNTPS     X0, (AX)(DX*4)
+	ADDQ         $+4, DX
+	SUBQ         $+4, CX
 	JMP          past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	LEAQ         masks4<>+0(SB), SI
 	MOVQ         $+4, DI
-	SUBQ         DX, DI
+	SUBQ         CX, DI
 	VMOVUPS      (SI)(DI*4), X0
-	VMASKMOVPS   (CX)(BX*4), X0, X1
+	VMASKMOVPS   (BX)(DX*4), X0, X1
 	VCVTPS2PD    X1, Y1
-	VSQRTPD      Y1, Y1
 	VBROADCASTSD constants<>+0(SB), Y2
+	VSQRTPD      Y1, Y1
 	VDIVPD       Y1, Y2, Y1
 	VCVTPD2PSY   Y1, X1
-	VMASKMOVPS   X1, X0, (AX)(BX*4)
-	ADDQ         DX, BX
+	VMASKMOVPS   X1, X0, (AX)(DX*4)
+	ADDQ         CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
+	RET
+
+// func powF32AVX2(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·powF32AVX2(SB), NOSPLIT, $0-56
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  y+16(FP), SI
+	MOVQ  n+24(FP), CX
+	XORQ  DX, DX
+	MOVB  past+32(FP), DI
+	TESTB DI, DI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VCVTPS2PD    (SI)(DX*4), Y1
+	VBROADCASTSD constants<>+200(SB), Y2
+	VCMPPD       $0x19, Y2, Y0, Y2
+	VBROADCASTSD constants<>+208(SB), Y5
+	VCMPPD       $0x16, Y5, Y0, Y5
+	VORPD        Y2, Y5, Y5
+	VBROADCASTSD constants<>+216(SB), Y2
+	VPADDQ       Y2, Y0, Y0
+	VPSRLQ       $0x34, Y0, Y2
+	VBROADCASTSD constants<>+224(SB), Y6
+	VORPD        Y6, Y2, Y2
+	VBROADCASTSD constants<>+232(SB), Y6
+	VSUBPD       Y6, Y2, Y2
+	VBROADCASTSD constants<>+240(SB), Y6
+	VANDPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+248(SB), Y6
+	VPADDQ       Y6, Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+192(SB), Y6
+	VADDPD       Y6, Y0, Y6
+	VBROADCASTSD constants<>+192(SB), Y7
+	VSUBPD       Y7, Y6, Y7
+	VSUBPD       Y7, Y0, Y7
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y6, Y8, Y8
+	VMULPD       Y8, Y0, Y9
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y9, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y9, Y0
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y9, Y9, Y6
+	VMOVAPD      Y6, Y7
+	VFMSUB231PD  Y9, Y9, Y7
+	VMULPD       Y9, Y6, Y8
+	VBROADCASTSD constants<>+992(SB), Y10
+	VMULPD       Y10, Y6, Y10
+	VMOVAPD      Y8, Y11
+	VFMSUB231PD  Y9, Y6, Y11
+	VMOVAPD      Y11, Y11
+	VFMADD231PD  Y9, Y7, Y11
+	VMOVAPD      Y11, Y7
+	VFMADD231PD  Y0, Y10, Y7
+	VBROADCASTSD constants<>+1000(SB), Y10
+	VMULPD       Y10, Y8, Y10
+	VBROADCASTSD constants<>+1000(SB), Y11
+	VBROADCASTSD constants<>+1008(SB), Y12
+	VBROADCASTSD constants<>+1000(SB), Y13
+	VMOVAPD      Y10, Y14
+	VFMSUB231PD  Y13, Y8, Y14
+	VMOVAPD      Y14, Y13
+	VFMADD231PD  Y12, Y8, Y13
+	VMOVAPD      Y13, Y12
+	VFMADD231PD  Y11, Y7, Y12
+	VMULPD       Y6, Y6, Y7
+	VBROADCASTSD constants<>+1016(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+1024(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1032(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1040(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1048(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+1056(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1064(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1072(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VMOVAPD      Y13, Y7
+	VFMADD231PD  Y6, Y11, Y7
+	VMULPD       Y7, Y6, Y6
+	VMOVAPD      Y12, Y7
+	VFMADD231PD  Y6, Y8, Y7
+	VBROADCASTSD constants<>+312(SB), Y6
+	VADDPD       Y0, Y0, Y0
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y6, Y2, Y0
+	VADDPD       Y0, Y7, Y0
+	VBROADCASTSD constants<>+320(SB), Y6
+	VMULPD       Y6, Y2, Y2
+	VADDPD       Y9, Y9, Y6
+	VADDPD       Y6, Y2, Y7
+	VSUBPD       Y2, Y7, Y2
+	VSUBPD       Y2, Y6, Y2
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y10, Y7, Y2
+	VSUBPD       Y7, Y2, Y6
+	VSUBPD       Y6, Y10, Y6
+	VADDPD       Y6, Y0, Y0
+	VADDPD       Y0, Y2, Y6
+	VSUBPD       Y2, Y6, Y2
+	VSUBPD       Y2, Y0, Y0
+	VMULPD       Y6, Y1, Y2
+	VBROADCASTSD constants<>+160(SB), Y7
+	VANDPD       Y7, Y2, Y7
+	VBROADCASTSD constants<>+176(SB), Y8
+	VCMPPD       $0x16, Y8, Y7, Y7
+	VORPD        Y5, Y7, Y7
+	VMOVAPD      Y2, Y5
+	VFMSUB231PD  Y6, Y1, Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y0, Y1, Y5
+	VBROADCASTSD constants<>+24(SB), Y0
+	VBROADCASTSD constants<>+32(SB), Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y0, Y2, Y1
+	VBROADCASTSD constants<>+32(SB), Y0
+	VSUBPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y8, Y0, Y2
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y6, Y0, Y2
+	VADDPD       Y5, Y2, Y0
+	VPSLLQ       $0x34, Y1, Y1
+	VBROADCASTSD constants<>+0(SB), Y2
+	VPADDQ       Y2, Y1, Y1
+	VMULPD       Y0, Y0, Y2
+	VMULPD       Y0, Y0, Y5
+	VBROADCASTSD constants<>+56(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VMOVAPD      Y8, Y5
+	VFMADD231PD  Y0, Y6, Y5
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y5, Y2, Y0
+	VMOVAPD      Y1, Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VEXTRACTF128 $0x01, Y7, X0
+	VSHUFPS      $0x88, X0, X7, X0
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDNPS      X3, X0, X3
+	VMOVMSKPS    X0, DI
+	TESTQ        DI, DI
+	JZ           loopEven
+	VCVTPD2PSY   Y2, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+loopEven:
+	VCVTPD2PSY Y2, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	PREFETCHT0   4096(SI)(DX*4)
+	VCVTPS2PD    (SI)(DX*4), Y1
+	VBROADCASTSD constants<>+200(SB), Y2
+	VCMPPD       $0x19, Y2, Y0, Y2
+	VBROADCASTSD constants<>+208(SB), Y5
+	VCMPPD       $0x16, Y5, Y0, Y5
+	VORPD        Y2, Y5, Y5
+	VBROADCASTSD constants<>+216(SB), Y2
+	VPADDQ       Y2, Y0, Y0
+	VPSRLQ       $0x34, Y0, Y2
+	VBROADCASTSD constants<>+224(SB), Y6
+	VORPD        Y6, Y2, Y2
+	VBROADCASTSD constants<>+232(SB), Y6
+	VSUBPD       Y6, Y2, Y2
+	VBROADCASTSD constants<>+240(SB), Y6
+	VANDPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+248(SB), Y6
+	VPADDQ       Y6, Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+192(SB), Y6
+	VADDPD       Y6, Y0, Y6
+	VBROADCASTSD constants<>+192(SB), Y7
+	VSUBPD       Y7, Y6, Y7
+	VSUBPD       Y7, Y0, Y7
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y6, Y8, Y8
+	VMULPD       Y8, Y0, Y9
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y9, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y9, Y0
+	VMULPD       Y8, Y0, Y0
+	VMULPD       Y9, Y9, Y6
+	VMOVAPD      Y6, Y7
+	VFMSUB231PD  Y9, Y9, Y7
+	VMULPD       Y9, Y6, Y8
+	VBROADCASTSD constants<>+992(SB), Y10
+	VMULPD       Y10, Y6, Y10
+	VMOVAPD      Y8, Y11
+	VFMSUB231PD  Y9, Y6, Y11
+	VMOVAPD      Y11, Y11
+	VFMADD231PD  Y9, Y7, Y11
+	VMOVAPD      Y11, Y7
+	VFMADD231PD  Y0, Y10, Y7
+	VBROADCASTSD constants<>+1000(SB), Y10
+	VMULPD       Y10, Y8, Y10
+	VBROADCASTSD constants<>+1000(SB), Y11
+	VBROADCASTSD constants<>+1008(SB), Y12
+	VBROADCASTSD constants<>+1000(SB), Y13
+	VMOVAPD      Y10, Y14
+	VFMSUB231PD  Y13, Y8, Y14
+	VMOVAPD      Y14, Y13
+	VFMADD231PD  Y12, Y8, Y13
+	VMOVAPD      Y13, Y12
+	VFMADD231PD  Y11, Y7, Y12
+	VMULPD       Y6, Y6, Y7
+	VBROADCASTSD constants<>+1016(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+1024(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1032(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1040(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1048(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+1056(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1064(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1072(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VMOVAPD      Y13, Y7
+	VFMADD231PD  Y6, Y11, Y7
+	VMULPD       Y7, Y6, Y6
+	VMOVAPD      Y12, Y7
+	VFMADD231PD  Y6, Y8, Y7
+	VBROADCASTSD constants<>+312(SB), Y6
+	VADDPD       Y0, Y0, Y0
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y6, Y2, Y0
+	VADDPD       Y0, Y7, Y0
+	VBROADCASTSD constants<>+320(SB), Y6
+	VMULPD       Y6, Y2, Y2
+	VADDPD       Y9, Y9, Y6
+	VADDPD       Y6, Y2, Y7
+	VSUBPD       Y2, Y7, Y2
+	VSUBPD       Y2, Y6, Y2
+	VADDPD       Y2, Y0, Y0
+	VADDPD       Y10, Y7, Y2
+	VSUBPD       Y7, Y2, Y6
+	VSUBPD       Y6, Y10, Y6
+	VADDPD       Y6, Y0, Y0
+	VADDPD       Y0, Y2, Y6
+	VSUBPD       Y2, Y6, Y2
+	VSUBPD       Y2, Y0, Y0
+	VMULPD       Y6, Y1, Y2
+	VBROADCASTSD constants<>+160(SB), Y7
+	VANDPD       Y7, Y2, Y7
+	VBROADCASTSD constants<>+176(SB), Y8
+	VCMPPD       $0x16, Y8, Y7, Y7
+	VORPD        Y5, Y7, Y7
+	VMOVAPD      Y2, Y5
+	VFMSUB231PD  Y6, Y1, Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y0, Y1, Y5
+	VBROADCASTSD constants<>+24(SB), Y0
+	VBROADCASTSD constants<>+32(SB), Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y0, Y2, Y1
+	VBROADCASTSD constants<>+32(SB), Y0
+	VSUBPD       Y0, Y1, Y0
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y8, Y0, Y2
+	VMOVAPD      Y2, Y2
+	VFNMADD231PD Y6, Y0, Y2
+	VADDPD       Y5, Y2, Y0
+	VPSLLQ       $0x34, Y1, Y1
+	VBROADCASTSD constants<>+0(SB), Y2
+	VPADDQ       Y2, Y1, Y1
+	VMULPD       Y0, Y0, Y2
+	VMULPD       Y0, Y0, Y5
+	VBROADCASTSD constants<>+56(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VMOVAPD      Y8, Y5
+	VFMADD231PD  Y0, Y6, Y5
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y5, Y2, Y0
+	VMOVAPD      Y1, Y2
+	VFMADD231PD  Y0, Y1, Y2
+	VEXTRACTF128 $0x01, Y7, X0
+	VSHUFPS      $0x88, X0, X7, X0
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDNPS      X3, X0, X3
+	VMOVMSKPS    X0, DI
+	TESTQ        DI, DI
+	JZ           pastEven
+	VCVTPD2PSY   Y2, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y2, X0
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks4<>+0(SB), DI
+	MOVQ         $+4, R8
+	SUBQ         CX, R8
+	VMOVUPS      (DI)(R8*4), X0
+	VMASKMOVPS   (BX)(DX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VMASKMOVPS   (SI)(DX*4), X0, X2
+	VCVTPS2PD    X2, Y2
+	VBROADCASTSD constants<>+200(SB), Y3
+	VCMPPD       $0x19, Y3, Y1, Y3
+	VBROADCASTSD constants<>+208(SB), Y5
+	VCMPPD       $0x16, Y5, Y1, Y5
+	VORPD        Y3, Y5, Y5
+	VBROADCASTSD constants<>+216(SB), Y3
+	VPADDQ       Y3, Y1, Y1
+	VPSRLQ       $0x34, Y1, Y3
+	VBROADCASTSD constants<>+224(SB), Y6
+	VORPD        Y6, Y3, Y3
+	VBROADCASTSD constants<>+232(SB), Y6
+	VSUBPD       Y6, Y3, Y3
+	VBROADCASTSD constants<>+240(SB), Y6
+	VANDPD       Y6, Y1, Y1
+	VBROADCASTSD constants<>+248(SB), Y6
+	VPADDQ       Y6, Y1, Y1
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y1, Y1
+	VBROADCASTSD constants<>+192(SB), Y6
+	VADDPD       Y6, Y1, Y6
+	VBROADCASTSD constants<>+192(SB), Y7
+	VSUBPD       Y7, Y6, Y7
+	VSUBPD       Y7, Y1, Y7
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y6, Y8, Y8
+	VMULPD       Y8, Y1, Y9
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y6, Y9, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y9, Y1
+	VMULPD       Y8, Y1, Y1
+	VMULPD       Y9, Y9, Y6
+	VMOVAPD      Y6, Y7
+	VFMSUB231PD  Y9, Y9, Y7
+	VMULPD       Y9, Y6, Y8
+	VBROADCASTSD constants<>+992(SB), Y10
+	VMULPD       Y10, Y6, Y10
+	VMOVAPD      Y8, Y11
+	VFMSUB231PD  Y9, Y6, Y11
+	VMOVAPD      Y11, Y11
+	VFMADD231PD  Y9, Y7, Y11
+	VMOVAPD      Y11, Y7
+	VFMADD231PD  Y1, Y10, Y7
+	VBROADCASTSD constants<>+1000(SB), Y10
+	VMULPD       Y10, Y8, Y10
+	VBROADCASTSD constants<>+1000(SB), Y11
+	VBROADCASTSD constants<>+1008(SB), Y12
+	VBROADCASTSD constants<>+1000(SB), Y13
+	VMOVAPD      Y10, Y14
+	VFMSUB231PD  Y13, Y8, Y14
+	VMOVAPD      Y14, Y13
+	VFMADD231PD  Y12, Y8, Y13
+	VMOVAPD      Y13, Y12
+	VFMADD231PD  Y11, Y7, Y12
+	VMULPD       Y6, Y6, Y7
+	VBROADCASTSD constants<>+1016(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+1024(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1032(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1040(SB), Y13
+	VFMADD213PD  Y13, Y7, Y11
+	VBROADCASTSD constants<>+1048(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+1056(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1064(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VBROADCASTSD constants<>+1072(SB), Y14
+	VFMADD213PD  Y14, Y7, Y13
+	VMOVAPD      Y13, Y7
+	VFMADD231PD  Y6, Y11, Y7
+	VMULPD       Y7, Y6, Y6
+	VMOVAPD      Y12, Y7
+	VFMADD231PD  Y6, Y8, Y7
+	VBROADCASTSD constants<>+312(SB), Y6
+	VADDPD       Y1, Y1, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y6, Y3, Y1
+	VADDPD       Y1, Y7, Y1
+	VBROADCASTSD constants<>+320(SB), Y6
+	VMULPD       Y6, Y3, Y3
+	VADDPD       Y9, Y9, Y6
+	VADDPD       Y6, Y3, Y7
+	VSUBPD       Y3, Y7, Y3
+	VSUBPD       Y3, Y6, Y3
+	VADDPD       Y3, Y1, Y1
+	VADDPD       Y10, Y7, Y3
+	VSUBPD       Y7, Y3, Y6
+	VSUBPD       Y6, Y10, Y6
+	VADDPD       Y6, Y1, Y1
+	VADDPD       Y1, Y3, Y6
+	VSUBPD       Y3, Y6, Y3
+	VSUBPD       Y3, Y1, Y1
+	VMULPD       Y6, Y2, Y3
+	VBROADCASTSD constants<>+160(SB), Y7
+	VANDPD       Y7, Y3, Y7
+	VBROADCASTSD constants<>+176(SB), Y8
+	VCMPPD       $0x16, Y8, Y7, Y7
+	VORPD        Y5, Y7, Y7
+	VMOVAPD      Y3, Y5
+	VFMSUB231PD  Y6, Y2, Y5
+	VMOVAPD      Y5, Y5
+	VFMADD231PD  Y1, Y2, Y5
+	VBROADCASTSD constants<>+24(SB), Y1
+	VBROADCASTSD constants<>+32(SB), Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y1, Y3, Y2
+	VBROADCASTSD constants<>+32(SB), Y1
+	VSUBPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y8
+	VMOVAPD      Y3, Y3
+	VFNMADD231PD Y8, Y1, Y3
+	VMOVAPD      Y3, Y3
+	VFNMADD231PD Y6, Y1, Y3
+	VADDPD       Y5, Y3, Y1
+	VPSLLQ       $0x34, Y2, Y2
+	VBROADCASTSD constants<>+0(SB), Y3
+	VPADDQ       Y3, Y2, Y2
+	VMULPD       Y1, Y1, Y3
+	VMULPD       Y1, Y1, Y5
+	VBROADCASTSD constants<>+56(SB), Y6
+	VMOVAPD      Y6, Y6
+	VBROADCASTSD constants<>+64(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+72(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+80(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+88(SB), Y8
+	VFMADD213PD  Y8, Y5, Y6
+	VBROADCASTSD constants<>+96(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+104(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+112(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+120(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+128(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VFMADD213PD  Y9, Y5, Y8
+	VMOVAPD      Y8, Y5
+	VFMADD231PD  Y1, Y6, Y5
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y5, Y3, Y1
+	VMOVAPD      Y2, Y3
+	VFMADD231PD  Y1, Y2, Y3
+	VEXTRACTF128 $0x01, Y7, X1
+	VSHUFPS      $0x88, X1, X7, X1
+	VCMPPS       $0x0f, X4, X4, X4
+	VANDPS       X0, X1, X1
+	VANDNPS      X0, X1, X4
+	VMOVMSKPS    X1, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VCVTPD2PSY   Y3, X0
+	VMASKMOVPS   X0, X4, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         BX, odd+48(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y3, X1
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
+	RET
+
+// func atan2F32AVX2(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, FMA3, MMX+
+TEXT ·atan2F32AVX2(SB), NOSPLIT, $0-56
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  y+16(FP), SI
+	MOVQ  n+24(FP), CX
+	XORQ  DX, DX
+	MOVB  past+32(FP), DI
+	TESTB DI, DI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VCVTPS2PD    (SI)(DX*4), Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y0, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y5
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y2, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y2, Y7
+	VORPD        Y6, Y7, Y7
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y5, Y6
+	VORPD        Y7, Y6, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y5, Y7
+	VORPD        Y6, Y7, Y7
+	VMINPD       Y5, Y2, Y6
+	VMAXPD       Y5, Y2, Y8
+	VBROADCASTSD constants<>+616(SB), Y9
+	VMULPD       Y9, Y8, Y9
+	VCMPPD       $0x1e, Y9, Y6, Y9
+	VSUBPD       Y8, Y6, Y10
+	VBLENDVPD    Y9, Y10, Y6, Y10
+	VADDPD       Y8, Y6, Y6
+	VBLENDVPD    Y9, Y6, Y8, Y6
+	VDIVPD       Y6, Y10, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VBROADCASTSD constants<>+496(SB), Y10
+	VBLENDVPD    Y9, Y8, Y10, Y8
+	VMULPD       Y6, Y6, Y9
+	VMULPD       Y9, Y6, Y10
+	VMULPD       Y9, Y9, Y11
+	VBROADCASTSD constants<>+624(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+632(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+640(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+648(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+656(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+664(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+672(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+680(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+688(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+696(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+704(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+712(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VMOVAPD      Y13, Y11
+	VFMADD231PD  Y9, Y12, Y11
+	VMULPD       Y11, Y10, Y9
+	VCMPPD       $0x1e, Y5, Y2, Y2
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y8, Y5, Y5
+	VBLENDVPD    Y2, Y5, Y8, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y6, Y8
+	VBLENDVPD    Y2, Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y9, Y8
+	VBLENDVPD    Y2, Y8, Y9, Y2
+	VBROADCASTSD constants<>+496(SB), Y8
+	VCMPPD       $0x11, Y8, Y1, Y8
+	VBROADCASTSD constants<>+1096(SB), Y9
+	VSUBPD       Y5, Y9, Y9
+	VBLENDVPD    Y8, Y9, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y1, Y8
+	VXORPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y1, Y1
+	VXORPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+720(SB), Y2
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y8, Y5, Y1
+	VADDPD       Y1, Y6, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y2, Y5, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y7, X1
+	VSHUFPS      $0x88, X1, X7, X1
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDNPS      X3, X1, X3
+	VMOVMSKPS    X1, DI
+	TESTQ        DI, DI
+	JZ           loopEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+loopEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	PREFETCHT0   4096(SI)(DX*4)
+	VCVTPS2PD    (SI)(DX*4), Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y0, Y2
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y1, Y5
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y2, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y2, Y7
+	VORPD        Y6, Y7, Y7
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y5, Y6
+	VORPD        Y7, Y6, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y5, Y7
+	VORPD        Y6, Y7, Y7
+	VMINPD       Y5, Y2, Y6
+	VMAXPD       Y5, Y2, Y8
+	VBROADCASTSD constants<>+616(SB), Y9
+	VMULPD       Y9, Y8, Y9
+	VCMPPD       $0x1e, Y9, Y6, Y9
+	VSUBPD       Y8, Y6, Y10
+	VBLENDVPD    Y9, Y10, Y6, Y10
+	VADDPD       Y8, Y6, Y6
+	VBLENDVPD    Y9, Y6, Y8, Y6
+	VDIVPD       Y6, Y10, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VBROADCASTSD constants<>+496(SB), Y10
+	VBLENDVPD    Y9, Y8, Y10, Y8
+	VMULPD       Y6, Y6, Y9
+	VMULPD       Y9, Y6, Y10
+	VMULPD       Y9, Y9, Y11
+	VBROADCASTSD constants<>+624(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+632(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+640(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+648(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+656(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+664(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+672(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+680(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+688(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+696(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+704(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+712(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VMOVAPD      Y13, Y11
+	VFMADD231PD  Y9, Y12, Y11
+	VMULPD       Y11, Y10, Y9
+	VCMPPD       $0x1e, Y5, Y2, Y2
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y8, Y5, Y5
+	VBLENDVPD    Y2, Y5, Y8, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y6, Y8
+	VBLENDVPD    Y2, Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y9, Y8
+	VBLENDVPD    Y2, Y8, Y9, Y2
+	VBROADCASTSD constants<>+496(SB), Y8
+	VCMPPD       $0x11, Y8, Y1, Y8
+	VBROADCASTSD constants<>+1096(SB), Y9
+	VSUBPD       Y5, Y9, Y9
+	VBLENDVPD    Y8, Y9, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y1, Y8
+	VXORPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y1, Y1
+	VXORPD       Y1, Y2, Y1
+	VBROADCASTSD constants<>+720(SB), Y2
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y8, Y5, Y1
+	VADDPD       Y1, Y6, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y2, Y5, Y1
+	VBROADCASTSD constants<>+160(SB), Y2
+	VANDPD       Y2, Y1, Y1
+	VBROADCASTSD constants<>+168(SB), Y2
+	VANDPD       Y2, Y0, Y0
+	VORPD        Y0, Y1, Y0
+	VEXTRACTF128 $0x01, Y7, X1
+	VSHUFPS      $0x88, X1, X7, X1
+	VCMPPS       $0x0f, X3, X3, X3
+	VANDNPS      X3, X1, X3
+	VMOVMSKPS    X1, DI
+	TESTQ        DI, DI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X3, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks4<>+0(SB), DI
+	MOVQ         $+4, R8
+	SUBQ         CX, R8
+	VMOVUPS      (DI)(R8*4), X0
+	VMASKMOVPS   (BX)(DX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VMASKMOVPS   (SI)(DX*4), X0, X2
+	VCVTPS2PD    X2, Y2
+	VBROADCASTSD constants<>+160(SB), Y3
+	VANDPD       Y3, Y1, Y3
+	VBROADCASTSD constants<>+160(SB), Y5
+	VANDPD       Y5, Y2, Y5
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y3, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y3, Y7
+	VORPD        Y6, Y7, Y7
+	VBROADCASTSD constants<>+1080(SB), Y6
+	VCMPPD       $0x19, Y6, Y5, Y6
+	VORPD        Y7, Y6, Y6
+	VBROADCASTSD constants<>+1088(SB), Y7
+	VCMPPD       $0x16, Y7, Y5, Y7
+	VORPD        Y6, Y7, Y7
+	VMINPD       Y5, Y3, Y6
+	VMAXPD       Y5, Y3, Y8
+	VBROADCASTSD constants<>+616(SB), Y9
+	VMULPD       Y9, Y8, Y9
+	VCMPPD       $0x1e, Y9, Y6, Y9
+	VSUBPD       Y8, Y6, Y10
+	VBLENDVPD    Y9, Y10, Y6, Y10
+	VADDPD       Y8, Y6, Y6
+	VBLENDVPD    Y9, Y6, Y8, Y6
+	VDIVPD       Y6, Y10, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VBROADCASTSD constants<>+496(SB), Y10
+	VBLENDVPD    Y9, Y8, Y10, Y8
+	VMULPD       Y6, Y6, Y9
+	VMULPD       Y9, Y6, Y10
+	VMULPD       Y9, Y9, Y11
+	VBROADCASTSD constants<>+624(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+632(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+640(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+648(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+656(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+664(SB), Y13
+	VFMADD213PD  Y13, Y11, Y12
+	VBROADCASTSD constants<>+672(SB), Y13
+	VMOVAPD      Y13, Y13
+	VBROADCASTSD constants<>+680(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+688(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+696(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+704(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VBROADCASTSD constants<>+712(SB), Y14
+	VFMADD213PD  Y14, Y11, Y13
+	VMOVAPD      Y13, Y11
+	VFMADD231PD  Y9, Y12, Y11
+	VMULPD       Y11, Y10, Y9
+	VCMPPD       $0x1e, Y5, Y3, Y3
+	VBROADCASTSD constants<>+192(SB), Y5
+	VSUBPD       Y8, Y5, Y5
+	VBLENDVPD    Y3, Y5, Y8, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y6, Y8
+	VBLENDVPD    Y3, Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VXORPD       Y8, Y9, Y8
+	VBLENDVPD    Y3, Y8, Y9, Y3
+	VBROADCASTSD constants<>+496(SB), Y8
+	VCMPPD       $0x11, Y8, Y2, Y8
+	VBROADCASTSD constants<>+1096(SB), Y9
+	VSUBPD       Y5, Y9, Y9
+	VBLENDVPD    Y8, Y9, Y5, Y5
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y2, Y8
+	VXORPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+168(SB), Y8
+	VANDPD       Y8, Y2, Y2
+	VXORPD       Y2, Y3, Y2
+	VBROADCASTSD constants<>+720(SB), Y3
+	VBROADCASTSD constants<>+728(SB), Y8
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y8, Y5, Y2
+	VADDPD       Y2, Y6, Y2
+	VMOVAPD      Y2, Y2
+	VFMADD231PD  Y3, Y5, Y2
+	VBROADCASTSD constants<>+160(SB), Y3
+	VANDPD       Y3, Y2, Y2
+	VBROADCASTSD constants<>+168(SB), Y3
+	VANDPD       Y3, Y1, Y1
+	VORPD        Y1, Y2, Y1
+	VEXTRACTF128 $0x01, Y7, X2
+	VSHUFPS      $0x88, X2, X7, X2
+	VCMPPS       $0x0f, X4, X4, X4
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X4
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X4, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         BX, odd+48(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
+	RET
+
+// func logAddExpF32AVX2(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX2, FMA3, MMX+
+TEXT ·logAddExpF32AVX2(SB), NOSPLIT, $0-56
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  y+16(FP), SI
+	MOVQ  n+24(FP), CX
+	XORQ  DX, DX
+	MOVB  past+32(FP), DI
+	TESTB DI, DI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+4
+	JL           tail
+	VCVTPS2PD    (BX)(DX*4), Y0
+	VCVTPS2PD    (SI)(DX*4), Y1
+	VMAXPD       Y1, Y0, Y2
+	VMINPD       Y1, Y0, Y3
+	VSUBPD       Y2, Y3, Y3
+	VCMPPD       $0x03, Y1, Y0, Y0
+	VBROADCASTSD constants<>+496(SB), Y1
+	VCMPPD       $0x16, Y1, Y3, Y1
+	VORPD        Y0, Y1, Y1
+	VBROADCASTSD constants<>+8(SB), Y0
+	VMINPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+16(SB), Y3
+	VMAXPD       Y0, Y3, Y0
+	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y3, Y0, Y6
+	VBROADCASTSD constants<>+32(SB), Y3
+	VSUBPD       Y3, Y6, Y3
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y3, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y3, Y0
+	VMULPD       Y0, Y0, Y6
+	VMULPD       Y0, Y0, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y0, Y8, Y7
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y7, Y6, Y0
+	VBROADCASTSD constants<>+0(SB), Y6
+	VADDPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y3, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VSUBPD       Y6, Y3, Y3
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VMULPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+32(SB), Y6
+	VADDPD       Y6, Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y3, Y3
+	VMULPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y3
+	VADDPD       Y3, Y0, Y3
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y3, Y6
+	VSUBPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+216(SB), Y6
+	VPADDQ       Y6, Y3, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VDIVPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+192(SB), Y3
+	VADDPD       Y3, Y6, Y3
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y3, Y8, Y3
+	VMULPD       Y3, Y6, Y3
+	VMULPD       Y3, Y3, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+256(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+312(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y0, Y8, Y0
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y11, Y3, Y0
+	VSUBPD       Y0, Y9, Y0
+	VSUBPD       Y0, Y6, Y0
+	VBROADCASTSD constants<>+320(SB), Y3
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y3, Y7, Y0
+	VADDPD       Y0, Y2, Y0
+	VEXTRACTF128 $0x01, Y1, X2
+	VSHUFPS      $0x88, X2, X1, X1
+	VCMPPS       $0x0f, X4, X4, X4
+	VANDNPS      X4, X1, X4
+	VMOVMSKPS    X1, DI
+	TESTQ        DI, DI
+	JZ           loopEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X4, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+loopEven:
+	VCVTPD2PSY Y0, X0
+	VMOVUPS    X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        loop
+
+past:
+	CMPQ         CX, $+4
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Y0
+	PREFETCHT0   4096(SI)(DX*4)
+	VCVTPS2PD    (SI)(DX*4), Y1
+	VMAXPD       Y1, Y0, Y2
+	VMINPD       Y1, Y0, Y3
+	VSUBPD       Y2, Y3, Y3
+	VCMPPD       $0x03, Y1, Y0, Y0
+	VBROADCASTSD constants<>+496(SB), Y1
+	VCMPPD       $0x16, Y1, Y3, Y1
+	VORPD        Y0, Y1, Y1
+	VBROADCASTSD constants<>+8(SB), Y0
+	VMINPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+16(SB), Y3
+	VMAXPD       Y0, Y3, Y0
+	VBROADCASTSD constants<>+24(SB), Y3
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y3, Y0, Y6
+	VBROADCASTSD constants<>+32(SB), Y3
+	VSUBPD       Y3, Y6, Y3
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y7, Y3, Y0
+	VMOVAPD      Y0, Y0
+	VFNMADD231PD Y6, Y3, Y0
+	VMULPD       Y0, Y0, Y6
+	VMULPD       Y0, Y0, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y0, Y8, Y7
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y7, Y6, Y0
+	VBROADCASTSD constants<>+0(SB), Y6
+	VADDPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y3, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VSUBPD       Y6, Y3, Y3
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VMULPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+32(SB), Y6
+	VADDPD       Y6, Y3, Y3
+	VPSLLQ       $0x34, Y3, Y3
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y3, Y3
+	VMULPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+0(SB), Y3
+	VADDPD       Y3, Y0, Y3
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y3, Y6
+	VSUBPD       Y6, Y0, Y0
+	VBROADCASTSD constants<>+216(SB), Y6
+	VPADDQ       Y6, Y3, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VDIVPD       Y3, Y0, Y0
+	VBROADCASTSD constants<>+192(SB), Y3
+	VADDPD       Y3, Y6, Y3
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y3, Y8, Y3
+	VMULPD       Y3, Y6, Y3
+	VMULPD       Y3, Y3, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+256(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+312(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y0, Y8, Y0
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y11, Y3, Y0
+	VSUBPD       Y0, Y9, Y0
+	VSUBPD       Y0, Y6, Y0
+	VBROADCASTSD constants<>+320(SB), Y3
+	VMOVAPD      Y0, Y0
+	VFMADD231PD  Y3, Y7, Y0
+	VADDPD       Y0, Y2, Y0
+	VEXTRACTF128 $0x01, Y1, X2
+	VSHUFPS      $0x88, X2, X1, X1
+	VCMPPS       $0x0f, X4, X4, X4
+	VANDNPS      X4, X1, X4
+	VMOVMSKPS    X1, DI
+	TESTQ        DI, DI
+	JZ           pastEven
+	VCVTPD2PSY   Y0, X0
+	VMASKMOVPS   X0, X4, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         DI, odd+48(FP)
+	RET
+
+pastEven:
+	VCVTPD2PSY Y0, X0
+	VMOVNTPS   X0, (AX)(DX*4)
+	ADDQ       $+4, DX
+	SUBQ       $+4, CX
+	JMP        past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	LEAQ         masks4<>+0(SB), DI
+	MOVQ         $+4, R8
+	SUBQ         CX, R8
+	VMOVUPS      (DI)(R8*4), X0
+	VMASKMOVPS   (BX)(DX*4), X0, X1
+	VCVTPS2PD    X1, Y1
+	VMASKMOVPS   (SI)(DX*4), X0, X2
+	VCVTPS2PD    X2, Y2
+	VMAXPD       Y2, Y1, Y3
+	VMINPD       Y2, Y1, Y4
+	VSUBPD       Y3, Y4, Y4
+	VCMPPD       $0x03, Y2, Y1, Y1
+	VBROADCASTSD constants<>+496(SB), Y2
+	VCMPPD       $0x16, Y2, Y4, Y2
+	VORPD        Y1, Y2, Y2
+	VBROADCASTSD constants<>+8(SB), Y1
+	VMINPD       Y4, Y1, Y1
+	VBROADCASTSD constants<>+16(SB), Y4
+	VMAXPD       Y1, Y4, Y1
+	VBROADCASTSD constants<>+24(SB), Y4
+	VBROADCASTSD constants<>+32(SB), Y6
+	VMOVAPD      Y6, Y6
+	VFMADD231PD  Y4, Y1, Y6
+	VBROADCASTSD constants<>+32(SB), Y4
+	VSUBPD       Y4, Y6, Y4
+	VBROADCASTSD constants<>+40(SB), Y6
+	VBROADCASTSD constants<>+48(SB), Y7
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y7, Y4, Y1
+	VMOVAPD      Y1, Y1
+	VFNMADD231PD Y6, Y4, Y1
+	VMULPD       Y1, Y1, Y6
+	VMULPD       Y1, Y1, Y7
+	VBROADCASTSD constants<>+56(SB), Y8
+	VMOVAPD      Y8, Y8
+	VBROADCASTSD constants<>+64(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+72(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+80(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+88(SB), Y9
+	VFMADD213PD  Y9, Y7, Y8
+	VBROADCASTSD constants<>+96(SB), Y9
+	VMOVAPD      Y9, Y9
+	VBROADCASTSD constants<>+104(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+112(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+120(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+128(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VBROADCASTSD constants<>+136(SB), Y10
+	VFMADD213PD  Y10, Y7, Y9
+	VMOVAPD      Y9, Y7
+	VFMADD231PD  Y1, Y8, Y7
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y7, Y6, Y1
+	VBROADCASTSD constants<>+0(SB), Y6
+	VADDPD       Y6, Y1, Y1
+	VBROADCASTSD constants<>+136(SB), Y6
+	VBROADCASTSD constants<>+32(SB), Y7
+	VMOVAPD      Y7, Y7
+	VFMADD231PD  Y6, Y4, Y7
+	VBROADCASTSD constants<>+32(SB), Y6
+	VSUBPD       Y6, Y7, Y6
+	VSUBPD       Y6, Y4, Y4
+	VPSLLQ       $0x34, Y7, Y6
+	VBROADCASTSD constants<>+0(SB), Y7
+	VPADDQ       Y7, Y6, Y6
+	VMULPD       Y6, Y1, Y1
+	VBROADCASTSD constants<>+32(SB), Y6
+	VADDPD       Y6, Y4, Y4
+	VPSLLQ       $0x34, Y4, Y4
+	VBROADCASTSD constants<>+0(SB), Y6
+	VPADDQ       Y6, Y4, Y4
+	VMULPD       Y4, Y1, Y1
+	VBROADCASTSD constants<>+0(SB), Y4
+	VADDPD       Y4, Y1, Y4
+	VBROADCASTSD constants<>+0(SB), Y6
+	VSUBPD       Y6, Y4, Y6
+	VSUBPD       Y6, Y1, Y1
+	VBROADCASTSD constants<>+216(SB), Y6
+	VPADDQ       Y6, Y4, Y6
+	VPSRLQ       $0x34, Y6, Y7
+	VBROADCASTSD constants<>+224(SB), Y8
+	VORPD        Y8, Y7, Y7
+	VBROADCASTSD constants<>+232(SB), Y8
+	VSUBPD       Y8, Y7, Y7
+	VBROADCASTSD constants<>+240(SB), Y8
+	VANDPD       Y8, Y6, Y6
+	VBROADCASTSD constants<>+248(SB), Y8
+	VPADDQ       Y8, Y6, Y6
+	VBROADCASTSD constants<>+0(SB), Y8
+	VSUBPD       Y8, Y6, Y6
+	VDIVPD       Y4, Y1, Y1
+	VBROADCASTSD constants<>+192(SB), Y4
+	VADDPD       Y4, Y6, Y4
+	VBROADCASTSD constants<>+0(SB), Y8
+	VDIVPD       Y4, Y8, Y4
+	VMULPD       Y4, Y6, Y4
+	VMULPD       Y4, Y4, Y8
+	VBROADCASTSD constants<>+136(SB), Y9
+	VMULPD       Y9, Y6, Y9
+	VMULPD       Y6, Y9, Y9
+	VMULPD       Y8, Y8, Y10
+	VBROADCASTSD constants<>+256(SB), Y11
+	VMOVAPD      Y11, Y11
+	VBROADCASTSD constants<>+264(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+272(SB), Y12
+	VFMADD213PD  Y12, Y10, Y11
+	VBROADCASTSD constants<>+280(SB), Y12
+	VMOVAPD      Y12, Y12
+	VBROADCASTSD constants<>+288(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+296(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VBROADCASTSD constants<>+304(SB), Y13
+	VFMADD213PD  Y13, Y10, Y12
+	VMOVAPD      Y12, Y10
+	VFMADD231PD  Y8, Y11, Y10
+	VMOVAPD      Y9, Y11
+	VFMADD231PD  Y10, Y8, Y11
+	VBROADCASTSD constants<>+312(SB), Y8
+	VMULPD       Y8, Y7, Y8
+	VADDPD       Y1, Y8, Y1
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y11, Y4, Y1
+	VSUBPD       Y1, Y9, Y1
+	VSUBPD       Y1, Y6, Y1
+	VBROADCASTSD constants<>+320(SB), Y4
+	VMOVAPD      Y1, Y1
+	VFMADD231PD  Y4, Y7, Y1
+	VADDPD       Y1, Y3, Y1
+	VEXTRACTF128 $0x01, Y2, X3
+	VSHUFPS      $0x88, X3, X2, X2
+	VCMPPS       $0x0f, X5, X5, X5
+	VANDPS       X0, X2, X2
+	VANDNPS      X0, X2, X5
+	VMOVMSKPS    X2, BX
+	TESTQ        BX, BX
+	JZ           partEven
+	VCVTPD2PSY   Y1, X0
+	VMASKMOVPS   X0, X5, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ         DX, at+40(FP)
+	MOVQ         BX, odd+48(FP)
+	RET
+
+partEven:
+	VCVTPD2PSY Y1, X1
+	VMASKMOVPS X1, X0, (AX)(DX*4)
+	ADDQ       CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
 	RET
 
 // func expF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
 // Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·expF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
 	VBROADCASTSD constants<>+24(SB), Z0
 	VBROADCASTSD constants<>+32(SB), Z1
 	VBROADCASTSD constants<>+48(SB), Z2
@@ -5572,9 +12917,9 @@ TEXT ·expF64AVX512(SB), NOSPLIT, $0-48
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VMOVUPD          (CX)(BX*8), Z5
+	VMOVUPD          (BX)(DX*8), Z5
 	VBROADCASTSD     constants<>+8(SB), Z6
 	VMINPD           Z5, Z6, Z5
 	VBROADCASTSD     constants<>+16(SB), Z6
@@ -5607,16 +12952,16 @@ loop:
 	VFMADD231PD      Z8, Z7, Z5
 	VADDPD           Z4, Z5, Z5
 	VSCALEFPD        Z6, Z5, Z5
-	VMOVUPD          Z5, (AX)(BX*8)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVUPD          Z5, (AX)(DX*8)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*8)
-	VMOVUPD          (CX)(BX*8), Z5
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z5
 	VBROADCASTSD     constants<>+8(SB), Z6
 	VMINPD           Z5, Z6, Z5
 	VBROADCASTSD     constants<>+16(SB), Z6
@@ -5649,18 +12994,18 @@ past:
 	VFMADD231PD      Z8, Z7, Z5
 	VADDPD           Z4, Z5, Z5
 	VSCALEFPD        Z6, Z5, Z5
-	VMOVNTPD         Z5, (AX)(BX*8)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVNTPD         Z5, (AX)(DX*8)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VMOVUPD.Z        (CX)(BX*8), K1, Z5
+	VMOVUPD.Z        (BX)(DX*8), K1, Z5
 	VBROADCASTSD     constants<>+8(SB), Z6
 	VMINPD           Z5, Z6, Z5
 	VBROADCASTSD     constants<>+16(SB), Z6
@@ -5693,12 +13038,12 @@ tail:
 	VFMADD231PD      Z3, Z2, Z1
 	VADDPD           Z4, Z1, Z1
 	VSCALEFPD        Z0, Z1, Z0
-	VMOVUPD          Z0, K1, (AX)(BX*8)
-	ADDQ             DX, BX
+	VMOVUPD          Z0, K1, (AX)(DX*8)
+	ADDQ             CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -5707,9 +13052,9 @@ done:
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·expm1F64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
 	VBROADCASTSD constants<>+24(SB), Z0
 	VBROADCASTSD constants<>+32(SB), Z1
 	VBROADCASTSD constants<>+48(SB), Z2
@@ -5720,9 +13065,9 @@ TEXT ·expm1F64AVX512(SB), NOSPLIT, $0-48
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VMOVUPD          (CX)(BX*8), Z4
+	VMOVUPD          (BX)(DX*8), Z4
 	VBROADCASTSD     constants<>+144(SB), Z5
 	VMINPD           Z4, Z5, Z5
 	VBROADCASTSD     constants<>+152(SB), Z6
@@ -5766,16 +13111,16 @@ loop:
 	VBROADCASTSD     constants<>+168(SB), Z6
 	VANDPD           Z6, Z4, Z4
 	VORPD            Z4, Z5, Z4
-	VMOVUPD          Z4, (AX)(BX*8)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVUPD          Z4, (AX)(DX*8)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*8)
-	VMOVUPD          (CX)(BX*8), Z4
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z4
 	VBROADCASTSD     constants<>+144(SB), Z5
 	VMINPD           Z4, Z5, Z5
 	VBROADCASTSD     constants<>+152(SB), Z6
@@ -5819,18 +13164,18 @@ past:
 	VBROADCASTSD     constants<>+168(SB), Z6
 	VANDPD           Z6, Z4, Z4
 	VORPD            Z4, Z5, Z4
-	VMOVNTPD         Z4, (AX)(BX*8)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVNTPD         Z4, (AX)(DX*8)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VMOVUPD.Z        (CX)(BX*8), K1, Z4
+	VMOVUPD.Z        (BX)(DX*8), K1, Z4
 	VBROADCASTSD     constants<>+144(SB), Z5
 	VMINPD           Z4, Z5, Z5
 	VBROADCASTSD     constants<>+152(SB), Z6
@@ -5874,23 +13219,23 @@ tail:
 	VBROADCASTSD     constants<>+168(SB), Z1
 	VANDPD           Z1, Z4, Z1
 	VORPD            Z1, Z0, Z0
-	VMOVUPD          Z0, K1, (AX)(BX*8)
-	ADDQ             DX, BX
+	VMOVUPD          Z0, K1, (AX)(DX*8)
+	ADDQ             CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
 
-// func tanhF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// func sinhF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
-TEXT ·tanhF64AVX512(SB), NOSPLIT, $0-48
+TEXT ·sinhF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
 	VBROADCASTSD constants<>+24(SB), Z0
 	VBROADCASTSD constants<>+32(SB), Z1
 	VBROADCASTSD constants<>+48(SB), Z2
@@ -5901,12 +13246,435 @@ TEXT ·tanhF64AVX512(SB), NOSPLIT, $0-48
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VMOVUPD          (CX)(BX*8), Z5
+	VMOVUPD          (BX)(DX*8), Z5
 	VBROADCASTSD     constants<>+160(SB), Z6
 	VANDPD           Z6, Z5, Z6
 	VBROADCASTSD     constants<>+176(SB), Z7
+	VCMPPD           $0x16, Z7, Z6, K1
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z8
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z2, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z3, Z8, Z6
+	VMULPD           Z6, Z6, Z8
+	VMULPD           Z6, Z6, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z6, Z10, Z9
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z9, Z8, Z6
+	VPSLLQ           $0x34, Z7, Z7
+	VPADDQ           Z4, Z7, Z7
+	VSUBPD           Z4, Z7, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z6, Z7, Z8
+	VADDPD           Z4, Z8, Z6
+	VDIVPD           Z6, Z8, Z6
+	VADDPD           Z6, Z8, Z6
+	VBROADCASTSD     constants<>+136(SB), Z7
+	VMULPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Z5, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
+	JMP     loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+176(SB), Z7
+	VCMPPD           $0x16, Z7, Z6, K1
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z8
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z2, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z3, Z8, Z6
+	VMULPD           Z6, Z6, Z8
+	VMULPD           Z6, Z6, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z6, Z10, Z9
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z9, Z8, Z6
+	VPSLLQ           $0x34, Z7, Z7
+	VPADDQ           Z4, Z7, Z7
+	VSUBPD           Z4, Z7, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z6, Z7, Z8
+	VADDPD           Z4, Z8, Z6
+	VDIVPD           Z6, Z8, Z6
+	VADDPD           Z6, Z8, Z6
+	VBROADCASTSD     constants<>+136(SB), Z7
+	VMULPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z5, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
+	JMP      past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (BX)(DX*8), K1, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+176(SB), Z7
+	VCMPPD           $0x16, Z7, Z6, K2
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z0
+	VMOVAPD          Z6, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+56(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z2, Z3
+	VBROADCASTSD     constants<>+96(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+104(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+112(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+120(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+128(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+136(SB), Z2, Z6
+	VMOVAPD          Z6, Z2
+	VFMADD231PD      Z1, Z3, Z2
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	VPSLLQ           $0x34, Z7, Z0
+	VPADDQ           Z4, Z0, Z0
+	VSUBPD           Z4, Z0, Z2
+	VMOVAPD          Z2, Z2
+	VFMADD231PD      Z1, Z0, Z2
+	VADDPD           Z4, Z2, Z0
+	VDIVPD           Z0, Z2, Z0
+	VADDPD           Z0, Z2, Z0
+	VBROADCASTSD     constants<>+136(SB), Z1
+	VMULPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z5, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VMOVUPD Z0, K1, (AX)(DX*8)
+	ADDQ    CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func coshF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·coshF64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VMOVUPD          (BX)(DX*8), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+176(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K1
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z7
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z7, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z7, Z5
+	VMULPD           Z5, Z5, Z7
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VPSLLQ           $0x34, Z6, Z6
+	VPADDQ           Z4, Z6, Z6
+	VMOVAPD          Z6, Z7
+	VFMADD231PD      Z5, Z6, Z7
+	VDIVPD           Z7, Z4, Z5
+	VADDPD           Z5, Z7, Z5
+	VBROADCASTSD     constants<>+136(SB), Z6
+	VMULPD           Z6, Z5, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Z5, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
+	JMP     loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+176(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K1
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z7
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z7, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z7, Z5
+	VMULPD           Z5, Z5, Z7
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VPSLLQ           $0x34, Z6, Z6
+	VPADDQ           Z4, Z6, Z6
+	VMOVAPD          Z6, Z7
+	VFMADD231PD      Z5, Z6, Z7
+	VDIVPD           Z7, Z4, Z5
+	VADDPD           Z5, Z7, Z5
+	VBROADCASTSD     constants<>+136(SB), Z6
+	VMULPD           Z6, Z5, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z5, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
+	JMP      past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (BX)(DX*8), K1, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+176(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K2
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z0
+	VMOVAPD          Z5, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+56(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z2, Z3
+	VBROADCASTSD     constants<>+96(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+104(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+112(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+120(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+128(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+136(SB), Z2, Z5
+	VMOVAPD          Z5, Z2
+	VFMADD231PD      Z1, Z3, Z2
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	VPSLLQ           $0x34, Z6, Z0
+	VPADDQ           Z4, Z0, Z0
+	VMOVAPD          Z0, Z2
+	VFMADD231PD      Z1, Z0, Z2
+	VDIVPD           Z2, Z4, Z0
+	VADDPD           Z0, Z2, Z0
+	VBROADCASTSD     constants<>+136(SB), Z1
+	VMULPD           Z1, Z0, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VMOVUPD Z0, K1, (AX)(DX*8)
+	ADDQ    CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func tanhF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·tanhF64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VMOVUPD          (BX)(DX*8), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+184(SB), Z7
 	VMINPD           Z6, Z7, Z6
 	VADDPD           Z6, Z6, Z6
 	VMOVAPD          Z1, Z7
@@ -5940,7 +13708,7 @@ loop:
 	VSUBPD           Z4, Z7, Z8
 	VMOVAPD          Z8, Z8
 	VFMADD231PD      Z6, Z7, Z8
-	VBROADCASTSD     constants<>+184(SB), Z6
+	VBROADCASTSD     constants<>+192(SB), Z6
 	VADDPD           Z6, Z8, Z6
 	VDIVPD           Z6, Z8, Z6
 	VBROADCASTSD     constants<>+160(SB), Z7
@@ -5948,19 +13716,19 @@ loop:
 	VBROADCASTSD     constants<>+168(SB), Z7
 	VANDPD           Z7, Z5, Z5
 	VORPD            Z5, Z6, Z5
-	VMOVUPD          Z5, (AX)(BX*8)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVUPD          Z5, (AX)(DX*8)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*8)
-	VMOVUPD          (CX)(BX*8), Z5
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z5
 	VBROADCASTSD     constants<>+160(SB), Z6
 	VANDPD           Z6, Z5, Z6
-	VBROADCASTSD     constants<>+176(SB), Z7
+	VBROADCASTSD     constants<>+184(SB), Z7
 	VMINPD           Z6, Z7, Z6
 	VADDPD           Z6, Z6, Z6
 	VMOVAPD          Z1, Z7
@@ -5994,7 +13762,7 @@ past:
 	VSUBPD           Z4, Z7, Z8
 	VMOVAPD          Z8, Z8
 	VFMADD231PD      Z6, Z7, Z8
-	VBROADCASTSD     constants<>+184(SB), Z6
+	VBROADCASTSD     constants<>+192(SB), Z6
 	VADDPD           Z6, Z8, Z6
 	VDIVPD           Z6, Z8, Z6
 	VBROADCASTSD     constants<>+160(SB), Z7
@@ -6002,21 +13770,21 @@ past:
 	VBROADCASTSD     constants<>+168(SB), Z7
 	VANDPD           Z7, Z5, Z5
 	VORPD            Z5, Z6, Z5
-	VMOVNTPD         Z5, (AX)(BX*8)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVNTPD         Z5, (AX)(DX*8)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VMOVUPD.Z        (CX)(BX*8), K1, Z5
+	VMOVUPD.Z        (BX)(DX*8), K1, Z5
 	VBROADCASTSD     constants<>+160(SB), Z6
 	VANDPD           Z6, Z5, Z6
-	VBROADCASTSD     constants<>+176(SB), Z7
+	VBROADCASTSD     constants<>+184(SB), Z7
 	VMINPD           Z6, Z7, Z6
 	VADDPD           Z6, Z6, Z6
 	VMOVAPD          Z1, Z7
@@ -6050,7 +13818,7 @@ tail:
 	VSUBPD           Z4, Z0, Z2
 	VMOVAPD          Z2, Z2
 	VFMADD231PD      Z1, Z0, Z2
-	VBROADCASTSD     constants<>+184(SB), Z0
+	VBROADCASTSD     constants<>+192(SB), Z0
 	VADDPD           Z0, Z2, Z0
 	VDIVPD           Z0, Z2, Z0
 	VBROADCASTSD     constants<>+160(SB), Z1
@@ -6058,12 +13826,12 @@ tail:
 	VBROADCASTSD     constants<>+168(SB), Z1
 	VANDPD           Z1, Z5, Z1
 	VORPD            Z1, Z0, Z0
-	VMOVUPD          Z0, K1, (AX)(BX*8)
-	ADDQ             DX, BX
+	VMOVUPD          Z0, K1, (AX)(DX*8)
+	ADDQ             CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -6072,37 +13840,37 @@ done:
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·logF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
 	VBROADCASTSD constants<>+0(SB), Z0
-	VBROADCASTSD constants<>+184(SB), Z1
+	VBROADCASTSD constants<>+192(SB), Z1
 	VBROADCASTSD constants<>+136(SB), Z2
-	VBROADCASTSD constants<>+312(SB), Z3
-	VBROADCASTSD constants<>+304(SB), Z4
+	VBROADCASTSD constants<>+320(SB), Z3
+	VBROADCASTSD constants<>+312(SB), Z4
 	MOVB         past+24(FP), SI
 	TESTB        SI, SI
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VMOVUPD          (CX)(BX*8), Z5
-	VBROADCASTSD     constants<>+192(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
+	VMOVUPD          (BX)(DX*8), Z5
 	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+208(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K2
 	KORW             K1, K2, K2
-	VBROADCASTSD     constants<>+208(SB), Z6
+	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
 	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+216(SB), Z7
-	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+224(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+232(SB), Z7
-	VANDPD           Z7, Z5, Z5
+	VSUBPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+248(SB), Z7
 	VPADDQ           Z7, Z5, Z5
 	VSUBPD           Z0, Z5, Z5
 	VADDPD           Z1, Z5, Z7
@@ -6120,15 +13888,15 @@ loop:
 	VMULPD           Z2, Z5, Z9
 	VMULPD           Z5, Z9, Z9
 	VMULPD           Z8, Z8, Z10
-	VBROADCASTSD     constants<>+248(SB), Z11
+	VBROADCASTSD     constants<>+256(SB), Z11
 	VMOVAPD          Z11, Z11
-	VFMADD213PD.BCST constants<>+256(SB), Z10, Z11
 	VFMADD213PD.BCST constants<>+264(SB), Z10, Z11
-	VBROADCASTSD     constants<>+272(SB), Z12
+	VFMADD213PD.BCST constants<>+272(SB), Z10, Z11
+	VBROADCASTSD     constants<>+280(SB), Z12
 	VMOVAPD          Z12, Z12
-	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
 	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
 	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+304(SB), Z10, Z12
 	VMOVAPD          Z12, Z10
 	VFMADD231PD      Z8, Z11, Z10
 	VMOVAPD          Z9, Z11
@@ -6144,38 +13912,38 @@ loop:
 	KNOTW            K2, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VMOVUPD          Z5, K1, (AX)(BX*8)
+	VMOVUPD          Z5, K1, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z5, (AX)(BX*8)
-	ADDQ    $+8, BX
-	SUBQ    $+8, DX
+	VMOVUPD Z5, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
 	JMP     loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*8)
-	VMOVUPD          (CX)(BX*8), Z5
-	VBROADCASTSD     constants<>+192(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z5
 	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+208(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K2
 	KORW             K1, K2, K2
-	VBROADCASTSD     constants<>+208(SB), Z6
+	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
 	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+216(SB), Z7
-	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+224(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+232(SB), Z7
-	VANDPD           Z7, Z5, Z5
+	VSUBPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+248(SB), Z7
 	VPADDQ           Z7, Z5, Z5
 	VSUBPD           Z0, Z5, Z5
 	VADDPD           Z1, Z5, Z7
@@ -6193,15 +13961,15 @@ past:
 	VMULPD           Z2, Z5, Z9
 	VMULPD           Z5, Z9, Z9
 	VMULPD           Z8, Z8, Z10
-	VBROADCASTSD     constants<>+248(SB), Z11
+	VBROADCASTSD     constants<>+256(SB), Z11
 	VMOVAPD          Z11, Z11
-	VFMADD213PD.BCST constants<>+256(SB), Z10, Z11
 	VFMADD213PD.BCST constants<>+264(SB), Z10, Z11
-	VBROADCASTSD     constants<>+272(SB), Z12
+	VFMADD213PD.BCST constants<>+272(SB), Z10, Z11
+	VBROADCASTSD     constants<>+280(SB), Z12
 	VMOVAPD          Z12, Z12
-	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
 	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
 	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+304(SB), Z10, Z12
 	VMOVAPD          Z12, Z10
 	VFMADD231PD      Z8, Z11, Z10
 	VMOVAPD          Z9, Z11
@@ -6217,40 +13985,40 @@ past:
 	KNOTW            K2, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VMOVUPD          Z5, K1, (AX)(BX*8)
+	VMOVUPD          Z5, K1, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z5, (AX)(BX*8)
-	ADDQ     $+8, BX
-	SUBQ     $+8, DX
+	VMOVNTPD Z5, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
 	JMP      past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VMOVUPD.Z        (CX)(BX*8), K1, Z5
-	VBROADCASTSD     constants<>+192(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K2
+	VMOVUPD.Z        (BX)(DX*8), K1, Z5
 	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K2
+	VBROADCASTSD     constants<>+208(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K3
 	KORW             K2, K3, K3
-	VBROADCASTSD     constants<>+208(SB), Z6
+	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
 	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+216(SB), Z7
-	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+224(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+232(SB), Z7
-	VANDPD           Z7, Z5, Z5
+	VSUBPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+248(SB), Z7
 	VPADDQ           Z7, Z5, Z5
 	VSUBPD           Z0, Z5, Z5
 	VADDPD           Z1, Z5, Z1
@@ -6268,15 +14036,15 @@ tail:
 	VMULPD           Z2, Z5, Z2
 	VMULPD           Z5, Z2, Z2
 	VMULPD           Z1, Z1, Z7
-	VBROADCASTSD     constants<>+248(SB), Z8
+	VBROADCASTSD     constants<>+256(SB), Z8
 	VMOVAPD          Z8, Z8
-	VFMADD213PD.BCST constants<>+256(SB), Z7, Z8
 	VFMADD213PD.BCST constants<>+264(SB), Z7, Z8
-	VBROADCASTSD     constants<>+272(SB), Z9
+	VFMADD213PD.BCST constants<>+272(SB), Z7, Z8
+	VBROADCASTSD     constants<>+280(SB), Z9
 	VMOVAPD          Z9, Z9
-	VFMADD213PD.BCST constants<>+280(SB), Z7, Z9
 	VFMADD213PD.BCST constants<>+288(SB), Z7, Z9
 	VFMADD213PD.BCST constants<>+296(SB), Z7, Z9
+	VFMADD213PD.BCST constants<>+304(SB), Z7, Z9
 	VMOVAPD          Z9, Z7
 	VFMADD231PD      Z1, Z8, Z7
 	VMOVAPD          Z2, Z8
@@ -6289,24 +14057,24 @@ tail:
 	VMOVAPD          Z0, Z0
 	VFMADD231PD      Z3, Z6, Z0
 	KANDW            K1, K3, K2
-	KMOVB            K2, CX
+	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
-	TESTQ            CX, CX
+	TESTQ            BX, BX
 	JZ               partEven
-	VMOVUPD          Z0, K2, (AX)(BX*8)
+	VMOVUPD          Z0, K2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
-	MOVQ             CX, odd+40(FP)
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
-	VMOVUPD Z0, K1, (AX)(BX*8)
-	ADDQ    DX, BX
+	VMOVUPD Z0, K1, (AX)(DX*8)
+	ADDQ    CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -6315,25 +14083,25 @@ done:
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·log1pF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
 	VBROADCASTSD constants<>+0(SB), Z0
-	VBROADCASTSD constants<>+184(SB), Z1
+	VBROADCASTSD constants<>+192(SB), Z1
 	VBROADCASTSD constants<>+136(SB), Z2
-	VBROADCASTSD constants<>+312(SB), Z3
-	VBROADCASTSD constants<>+304(SB), Z4
+	VBROADCASTSD constants<>+320(SB), Z3
+	VBROADCASTSD constants<>+312(SB), Z4
 	MOVB         past+24(FP), SI
 	TESTB        SI, SI
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VMOVUPD          (CX)(BX*8), Z5
-	VBROADCASTSD     constants<>+320(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
+	VMOVUPD          (BX)(DX*8), Z5
 	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+336(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K2
 	KORW             K1, K2, K2
 	VADDPD           Z0, Z5, Z6
@@ -6342,16 +14110,16 @@ loop:
 	VSUBPD           Z8, Z5, Z8
 	VSUBPD           Z7, Z0, Z7
 	VADDPD           Z7, Z8, Z7
-	VBROADCASTSD     constants<>+208(SB), Z8
+	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
 	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+216(SB), Z10
-	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+224(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+232(SB), Z10
-	VANDPD           Z10, Z8, Z8
+	VSUBPD           Z10, Z9, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+248(SB), Z10
 	VPADDQ           Z10, Z8, Z8
 	VSUBPD           Z0, Z8, Z8
 	VDIVPD           Z6, Z7, Z6
@@ -6370,15 +14138,15 @@ loop:
 	VMULPD           Z2, Z8, Z11
 	VMULPD           Z8, Z11, Z11
 	VMULPD           Z10, Z10, Z12
-	VBROADCASTSD     constants<>+248(SB), Z13
+	VBROADCASTSD     constants<>+256(SB), Z13
 	VMOVAPD          Z13, Z13
-	VFMADD213PD.BCST constants<>+256(SB), Z12, Z13
 	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
-	VBROADCASTSD     constants<>+272(SB), Z14
+	VFMADD213PD.BCST constants<>+272(SB), Z12, Z13
+	VBROADCASTSD     constants<>+280(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+280(SB), Z12, Z14
 	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
 	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+304(SB), Z12, Z14
 	VMOVAPD          Z14, Z12
 	VFMADD231PD      Z10, Z13, Z12
 	VMOVAPD          Z11, Z13
@@ -6400,26 +14168,26 @@ loop:
 	KNOTW            K2, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VMOVUPD          Z5, K1, (AX)(BX*8)
+	VMOVUPD          Z5, K1, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z5, (AX)(BX*8)
-	ADDQ    $+8, BX
-	SUBQ    $+8, DX
+	VMOVUPD Z5, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
 	JMP     loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*8)
-	VMOVUPD          (CX)(BX*8), Z5
-	VBROADCASTSD     constants<>+320(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z5
 	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+336(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K2
 	KORW             K1, K2, K2
 	VADDPD           Z0, Z5, Z6
@@ -6428,16 +14196,16 @@ past:
 	VSUBPD           Z8, Z5, Z8
 	VSUBPD           Z7, Z0, Z7
 	VADDPD           Z7, Z8, Z7
-	VBROADCASTSD     constants<>+208(SB), Z8
+	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
 	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+216(SB), Z10
-	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+224(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+232(SB), Z10
-	VANDPD           Z10, Z8, Z8
+	VSUBPD           Z10, Z9, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+248(SB), Z10
 	VPADDQ           Z10, Z8, Z8
 	VSUBPD           Z0, Z8, Z8
 	VDIVPD           Z6, Z7, Z6
@@ -6456,15 +14224,15 @@ past:
 	VMULPD           Z2, Z8, Z11
 	VMULPD           Z8, Z11, Z11
 	VMULPD           Z10, Z10, Z12
-	VBROADCASTSD     constants<>+248(SB), Z13
+	VBROADCASTSD     constants<>+256(SB), Z13
 	VMOVAPD          Z13, Z13
-	VFMADD213PD.BCST constants<>+256(SB), Z12, Z13
 	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
-	VBROADCASTSD     constants<>+272(SB), Z14
+	VFMADD213PD.BCST constants<>+272(SB), Z12, Z13
+	VBROADCASTSD     constants<>+280(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+280(SB), Z12, Z14
 	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
 	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+304(SB), Z12, Z14
 	VMOVAPD          Z14, Z12
 	VFMADD231PD      Z10, Z13, Z12
 	VMOVAPD          Z11, Z13
@@ -6486,28 +14254,28 @@ past:
 	KNOTW            K2, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VMOVUPD          Z5, K1, (AX)(BX*8)
+	VMOVUPD          Z5, K1, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z5, (AX)(BX*8)
-	ADDQ     $+8, BX
-	SUBQ     $+8, DX
+	VMOVNTPD Z5, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
 	JMP      past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VMOVUPD.Z        (CX)(BX*8), K1, Z5
-	VBROADCASTSD     constants<>+320(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K2
+	VMOVUPD.Z        (BX)(DX*8), K1, Z5
 	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K2
+	VBROADCASTSD     constants<>+336(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K3
 	KORW             K2, K3, K3
 	VADDPD           Z0, Z5, Z6
@@ -6516,16 +14284,16 @@ tail:
 	VSUBPD           Z8, Z5, Z8
 	VSUBPD           Z7, Z0, Z7
 	VADDPD           Z7, Z8, Z7
-	VBROADCASTSD     constants<>+208(SB), Z8
+	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
 	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+216(SB), Z10
-	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+224(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+232(SB), Z10
-	VANDPD           Z10, Z8, Z8
+	VSUBPD           Z10, Z9, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+248(SB), Z10
 	VPADDQ           Z10, Z8, Z8
 	VSUBPD           Z0, Z8, Z8
 	VDIVPD           Z6, Z7, Z6
@@ -6544,15 +14312,15 @@ tail:
 	VMULPD           Z2, Z8, Z2
 	VMULPD           Z8, Z2, Z2
 	VMULPD           Z1, Z1, Z7
-	VBROADCASTSD     constants<>+248(SB), Z10
+	VBROADCASTSD     constants<>+256(SB), Z10
 	VMOVAPD          Z10, Z10
-	VFMADD213PD.BCST constants<>+256(SB), Z7, Z10
 	VFMADD213PD.BCST constants<>+264(SB), Z7, Z10
-	VBROADCASTSD     constants<>+272(SB), Z11
+	VFMADD213PD.BCST constants<>+272(SB), Z7, Z10
+	VBROADCASTSD     constants<>+280(SB), Z11
 	VMOVAPD          Z11, Z11
-	VFMADD213PD.BCST constants<>+280(SB), Z7, Z11
 	VFMADD213PD.BCST constants<>+288(SB), Z7, Z11
 	VFMADD213PD.BCST constants<>+296(SB), Z7, Z11
+	VFMADD213PD.BCST constants<>+304(SB), Z7, Z11
 	VMOVAPD          Z11, Z7
 	VFMADD231PD      Z1, Z10, Z7
 	VMOVAPD          Z2, Z10
@@ -6571,24 +14339,24 @@ tail:
 	VANDPD           Z1, Z5, Z1
 	VORPD            Z1, Z0, Z0
 	KANDW            K1, K3, K2
-	KMOVB            K2, CX
+	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
-	TESTQ            CX, CX
+	TESTQ            BX, BX
 	JZ               partEven
-	VMOVUPD          Z0, K2, (AX)(BX*8)
+	VMOVUPD          Z0, K2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
-	MOVQ             CX, odd+40(FP)
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
-	VMOVUPD Z0, K1, (AX)(BX*8)
-	ADDQ    DX, BX
+	VMOVUPD Z0, K1, (AX)(DX*8)
+	ADDQ    CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -6597,14 +14365,14 @@ done:
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·sinF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
-	VBROADCASTSD constants<>+344(SB), Z0
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+352(SB), Z0
 	VBROADCASTSD constants<>+32(SB), Z1
-	VBROADCASTSD constants<>+368(SB), Z2
-	VBROADCASTSD constants<>+360(SB), Z3
-	VBROADCASTSD constants<>+352(SB), Z4
+	VBROADCASTSD constants<>+376(SB), Z2
+	VBROADCASTSD constants<>+368(SB), Z3
+	VBROADCASTSD constants<>+360(SB), Z4
 	VBROADCASTSD constants<>+136(SB), Z5
 	VBROADCASTSD constants<>+0(SB), Z6
 	MOVB         past+24(FP), SI
@@ -6612,12 +14380,12 @@ TEXT ·sinF64AVX512(SB), NOSPLIT, $0-48
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VMOVUPD          (CX)(BX*8), Z7
+	VMOVUPD          (BX)(DX*8), Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z13
+	VBROADCASTSD     constants<>+344(SB), Z13
 	VCMPPD           $0x16, Z13, Z8, K1
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -6631,70 +14399,70 @@ loop:
 	VMULPD           Z14, Z14, Z13
 	VMULPD           Z13, Z14, Z15
 	VMULPD           Z13, Z13, Z16
-	VBROADCASTSD     constants<>+376(SB), Z17
+	VBROADCASTSD     constants<>+384(SB), Z17
 	VMOVAPD          Z17, Z17
-	VFMADD213PD.BCST constants<>+384(SB), Z16, Z17
 	VFMADD213PD.BCST constants<>+392(SB), Z16, Z17
-	VBROADCASTSD     constants<>+400(SB), Z18
+	VFMADD213PD.BCST constants<>+400(SB), Z16, Z17
+	VBROADCASTSD     constants<>+408(SB), Z18
 	VMOVAPD          Z18, Z18
-	VFMADD213PD.BCST constants<>+408(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+416(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+424(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+432(SB), Z16, Z18
 	VMOVAPD          Z18, Z16
 	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z14, Z14
 	VFMADD231PD      Z16, Z15, Z14
 	VMULPD           Z13, Z13, Z15
 	VMULPD           Z13, Z13, Z16
-	VBROADCASTSD     constants<>+432(SB), Z17
+	VBROADCASTSD     constants<>+440(SB), Z17
 	VMOVAPD          Z17, Z17
-	VFMADD213PD.BCST constants<>+440(SB), Z16, Z17
 	VFMADD213PD.BCST constants<>+448(SB), Z16, Z17
-	VBROADCASTSD     constants<>+456(SB), Z18
+	VFMADD213PD.BCST constants<>+456(SB), Z16, Z17
+	VBROADCASTSD     constants<>+464(SB), Z18
 	VMOVAPD          Z18, Z18
-	VFMADD213PD.BCST constants<>+464(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+472(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+480(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+488(SB), Z16, Z18
 	VMOVAPD          Z18, Z16
 	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z6, Z17
 	VFNMADD231PD     Z5, Z13, Z17
 	VMOVAPD          Z17, Z13
 	VFMADD231PD      Z16, Z15, Z13
-	VBROADCASTSD     constants<>+496(SB), Z15
+	VBROADCASTSD     constants<>+504(SB), Z15
 	VPTESTMQ         Z15, Z8, K2
 	VBLENDMPD        Z13, Z14, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z13
 	VANDPD           Z13, Z8, Z8
 	VXORPD           Z8, Z9, Z8
-	VBROADCASTSD     constants<>+488(SB), Z13
+	VBROADCASTSD     constants<>+496(SB), Z13
 	VCMPPD           $0x00, Z13, Z7, K2
 	VBLENDMPD        Z7, Z8, K2, Z10
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VMOVUPD          Z10, K1, (AX)(BX*8)
+	VMOVUPD          Z10, K1, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z10, (AX)(BX*8)
-	ADDQ    $+8, BX
-	SUBQ    $+8, DX
+	VMOVUPD Z10, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
 	JMP     loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*8)
-	VMOVUPD          (CX)(BX*8), Z7
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z13
+	VBROADCASTSD     constants<>+344(SB), Z13
 	VCMPPD           $0x16, Z13, Z8, K1
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -6708,72 +14476,72 @@ past:
 	VMULPD           Z14, Z14, Z13
 	VMULPD           Z13, Z14, Z15
 	VMULPD           Z13, Z13, Z16
-	VBROADCASTSD     constants<>+376(SB), Z17
+	VBROADCASTSD     constants<>+384(SB), Z17
 	VMOVAPD          Z17, Z17
-	VFMADD213PD.BCST constants<>+384(SB), Z16, Z17
 	VFMADD213PD.BCST constants<>+392(SB), Z16, Z17
-	VBROADCASTSD     constants<>+400(SB), Z18
+	VFMADD213PD.BCST constants<>+400(SB), Z16, Z17
+	VBROADCASTSD     constants<>+408(SB), Z18
 	VMOVAPD          Z18, Z18
-	VFMADD213PD.BCST constants<>+408(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+416(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+424(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+432(SB), Z16, Z18
 	VMOVAPD          Z18, Z16
 	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z14, Z14
 	VFMADD231PD      Z16, Z15, Z14
 	VMULPD           Z13, Z13, Z15
 	VMULPD           Z13, Z13, Z16
-	VBROADCASTSD     constants<>+432(SB), Z17
+	VBROADCASTSD     constants<>+440(SB), Z17
 	VMOVAPD          Z17, Z17
-	VFMADD213PD.BCST constants<>+440(SB), Z16, Z17
 	VFMADD213PD.BCST constants<>+448(SB), Z16, Z17
-	VBROADCASTSD     constants<>+456(SB), Z18
+	VFMADD213PD.BCST constants<>+456(SB), Z16, Z17
+	VBROADCASTSD     constants<>+464(SB), Z18
 	VMOVAPD          Z18, Z18
-	VFMADD213PD.BCST constants<>+464(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+472(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+480(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+488(SB), Z16, Z18
 	VMOVAPD          Z18, Z16
 	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z6, Z17
 	VFNMADD231PD     Z5, Z13, Z17
 	VMOVAPD          Z17, Z13
 	VFMADD231PD      Z16, Z15, Z13
-	VBROADCASTSD     constants<>+496(SB), Z15
+	VBROADCASTSD     constants<>+504(SB), Z15
 	VPTESTMQ         Z15, Z8, K2
 	VBLENDMPD        Z13, Z14, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z13
 	VANDPD           Z13, Z8, Z8
 	VXORPD           Z8, Z9, Z8
-	VBROADCASTSD     constants<>+488(SB), Z13
+	VBROADCASTSD     constants<>+496(SB), Z13
 	VCMPPD           $0x00, Z13, Z7, K2
 	VBLENDMPD        Z7, Z8, K2, Z10
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VMOVUPD          Z10, K1, (AX)(BX*8)
+	VMOVUPD          Z10, K1, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z10, (AX)(BX*8)
-	ADDQ     $+8, BX
-	SUBQ     $+8, DX
+	VMOVNTPD Z10, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
 	JMP      past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VMOVUPD.Z        (CX)(BX*8), K1, Z7
+	VMOVUPD.Z        (BX)(DX*8), K1, Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z9
+	VBROADCASTSD     constants<>+344(SB), Z9
 	VCMPPD           $0x16, Z9, Z8, K2
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -6787,65 +14555,65 @@ tail:
 	VMULPD           Z1, Z1, Z0
 	VMULPD           Z0, Z1, Z2
 	VMULPD           Z0, Z0, Z3
-	VBROADCASTSD     constants<>+376(SB), Z4
+	VBROADCASTSD     constants<>+384(SB), Z4
 	VMOVAPD          Z4, Z4
-	VFMADD213PD.BCST constants<>+384(SB), Z3, Z4
 	VFMADD213PD.BCST constants<>+392(SB), Z3, Z4
-	VBROADCASTSD     constants<>+400(SB), Z9
+	VFMADD213PD.BCST constants<>+400(SB), Z3, Z4
+	VBROADCASTSD     constants<>+408(SB), Z9
 	VMOVAPD          Z9, Z9
-	VFMADD213PD.BCST constants<>+408(SB), Z3, Z9
 	VFMADD213PD.BCST constants<>+416(SB), Z3, Z9
 	VFMADD213PD.BCST constants<>+424(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+432(SB), Z3, Z9
 	VMOVAPD          Z9, Z3
 	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z3, Z2, Z1
 	VMULPD           Z0, Z0, Z2
 	VMULPD           Z0, Z0, Z3
-	VBROADCASTSD     constants<>+432(SB), Z4
+	VBROADCASTSD     constants<>+440(SB), Z4
 	VMOVAPD          Z4, Z4
-	VFMADD213PD.BCST constants<>+440(SB), Z3, Z4
 	VFMADD213PD.BCST constants<>+448(SB), Z3, Z4
-	VBROADCASTSD     constants<>+456(SB), Z9
+	VFMADD213PD.BCST constants<>+456(SB), Z3, Z4
+	VBROADCASTSD     constants<>+464(SB), Z9
 	VMOVAPD          Z9, Z9
-	VFMADD213PD.BCST constants<>+464(SB), Z3, Z9
 	VFMADD213PD.BCST constants<>+472(SB), Z3, Z9
 	VFMADD213PD.BCST constants<>+480(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+488(SB), Z3, Z9
 	VMOVAPD          Z9, Z3
 	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z6, Z4
 	VFNMADD231PD     Z5, Z0, Z4
 	VMOVAPD          Z4, Z0
 	VFMADD231PD      Z3, Z2, Z0
-	VBROADCASTSD     constants<>+496(SB), Z2
+	VBROADCASTSD     constants<>+504(SB), Z2
 	VPTESTMQ         Z2, Z8, K3
 	VBLENDMPD        Z0, Z1, K3, Z11
 	VPSLLQ           $0x3e, Z8, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
 	VANDPD           Z1, Z0, Z0
 	VXORPD           Z0, Z11, Z0
-	VBROADCASTSD     constants<>+488(SB), Z1
+	VBROADCASTSD     constants<>+496(SB), Z1
 	VCMPPD           $0x00, Z1, Z7, K3
 	VBLENDMPD        Z7, Z0, K3, Z12
 	KANDW            K1, K2, K2
-	KMOVB            K2, CX
+	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
-	TESTQ            CX, CX
+	TESTQ            BX, BX
 	JZ               partEven
-	VMOVUPD          Z12, K2, (AX)(BX*8)
+	VMOVUPD          Z12, K2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
-	MOVQ             CX, odd+40(FP)
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
-	VMOVUPD Z12, K1, (AX)(BX*8)
-	ADDQ    DX, BX
+	VMOVUPD Z12, K1, (AX)(DX*8)
+	ADDQ    CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -6854,14 +14622,14 @@ done:
 // Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
 TEXT ·cosF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
-	VBROADCASTSD constants<>+344(SB), Z0
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+352(SB), Z0
 	VBROADCASTSD constants<>+32(SB), Z1
-	VBROADCASTSD constants<>+368(SB), Z2
-	VBROADCASTSD constants<>+360(SB), Z3
-	VBROADCASTSD constants<>+352(SB), Z4
+	VBROADCASTSD constants<>+376(SB), Z2
+	VBROADCASTSD constants<>+368(SB), Z3
+	VBROADCASTSD constants<>+360(SB), Z4
 	VBROADCASTSD constants<>+136(SB), Z5
 	VBROADCASTSD constants<>+0(SB), Z6
 	MOVB         past+24(FP), SI
@@ -6869,12 +14637,12 @@ TEXT ·cosF64AVX512(SB), NOSPLIT, $0-48
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VMOVUPD          (CX)(BX*8), Z7
+	VMOVUPD          (BX)(DX*8), Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z11
+	VBROADCASTSD     constants<>+344(SB), Z11
 	VCMPPD           $0x16, Z11, Z8, K1
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -6888,39 +14656,39 @@ loop:
 	VMULPD           Z7, Z7, Z11
 	VMULPD           Z11, Z7, Z12
 	VMULPD           Z11, Z11, Z13
-	VBROADCASTSD     constants<>+376(SB), Z14
+	VBROADCASTSD     constants<>+384(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+384(SB), Z13, Z14
 	VFMADD213PD.BCST constants<>+392(SB), Z13, Z14
-	VBROADCASTSD     constants<>+400(SB), Z15
+	VFMADD213PD.BCST constants<>+400(SB), Z13, Z14
+	VBROADCASTSD     constants<>+408(SB), Z15
 	VMOVAPD          Z15, Z15
-	VFMADD213PD.BCST constants<>+408(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+416(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+424(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+432(SB), Z13, Z15
 	VMOVAPD          Z15, Z13
 	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z13, Z12, Z7
 	VMULPD           Z11, Z11, Z12
 	VMULPD           Z11, Z11, Z13
-	VBROADCASTSD     constants<>+432(SB), Z14
+	VBROADCASTSD     constants<>+440(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+440(SB), Z13, Z14
 	VFMADD213PD.BCST constants<>+448(SB), Z13, Z14
-	VBROADCASTSD     constants<>+456(SB), Z15
+	VFMADD213PD.BCST constants<>+456(SB), Z13, Z14
+	VBROADCASTSD     constants<>+464(SB), Z15
 	VMOVAPD          Z15, Z15
-	VFMADD213PD.BCST constants<>+464(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+472(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+480(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+488(SB), Z13, Z15
 	VMOVAPD          Z15, Z13
 	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z6, Z14
 	VFNMADD231PD     Z5, Z11, Z14
 	VMOVAPD          Z14, Z11
 	VFMADD231PD      Z13, Z12, Z11
-	VBROADCASTSD     constants<>+496(SB), Z12
+	VBROADCASTSD     constants<>+504(SB), Z12
 	VPADDQ           Z12, Z8, Z8
-	VBROADCASTSD     constants<>+496(SB), Z12
+	VBROADCASTSD     constants<>+504(SB), Z12
 	VPTESTMQ         Z12, Z8, K2
 	VBLENDMPD        Z11, Z7, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z7
@@ -6931,26 +14699,26 @@ loop:
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VMOVUPD          Z7, K1, (AX)(BX*8)
+	VMOVUPD          Z7, K1, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z7, (AX)(BX*8)
-	ADDQ    $+8, BX
-	SUBQ    $+8, DX
+	VMOVUPD Z7, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
 	JMP     loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*8)
-	VMOVUPD          (CX)(BX*8), Z7
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z11
+	VBROADCASTSD     constants<>+344(SB), Z11
 	VCMPPD           $0x16, Z11, Z8, K1
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -6964,39 +14732,39 @@ past:
 	VMULPD           Z7, Z7, Z11
 	VMULPD           Z11, Z7, Z12
 	VMULPD           Z11, Z11, Z13
-	VBROADCASTSD     constants<>+376(SB), Z14
+	VBROADCASTSD     constants<>+384(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+384(SB), Z13, Z14
 	VFMADD213PD.BCST constants<>+392(SB), Z13, Z14
-	VBROADCASTSD     constants<>+400(SB), Z15
+	VFMADD213PD.BCST constants<>+400(SB), Z13, Z14
+	VBROADCASTSD     constants<>+408(SB), Z15
 	VMOVAPD          Z15, Z15
-	VFMADD213PD.BCST constants<>+408(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+416(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+424(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+432(SB), Z13, Z15
 	VMOVAPD          Z15, Z13
 	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z13, Z12, Z7
 	VMULPD           Z11, Z11, Z12
 	VMULPD           Z11, Z11, Z13
-	VBROADCASTSD     constants<>+432(SB), Z14
+	VBROADCASTSD     constants<>+440(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+440(SB), Z13, Z14
 	VFMADD213PD.BCST constants<>+448(SB), Z13, Z14
-	VBROADCASTSD     constants<>+456(SB), Z15
+	VFMADD213PD.BCST constants<>+456(SB), Z13, Z14
+	VBROADCASTSD     constants<>+464(SB), Z15
 	VMOVAPD          Z15, Z15
-	VFMADD213PD.BCST constants<>+464(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+472(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+480(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+488(SB), Z13, Z15
 	VMOVAPD          Z15, Z13
 	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z6, Z14
 	VFNMADD231PD     Z5, Z11, Z14
 	VMOVAPD          Z14, Z11
 	VFMADD231PD      Z13, Z12, Z11
-	VBROADCASTSD     constants<>+496(SB), Z12
+	VBROADCASTSD     constants<>+504(SB), Z12
 	VPADDQ           Z12, Z8, Z8
-	VBROADCASTSD     constants<>+496(SB), Z12
+	VBROADCASTSD     constants<>+504(SB), Z12
 	VPTESTMQ         Z12, Z8, K2
 	VBLENDMPD        Z11, Z7, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z7
@@ -7007,28 +14775,28 @@ past:
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VMOVUPD          Z7, K1, (AX)(BX*8)
+	VMOVUPD          Z7, K1, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z7, (AX)(BX*8)
-	ADDQ     $+8, BX
-	SUBQ     $+8, DX
+	VMOVNTPD Z7, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
 	JMP      past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VMOVUPD.Z        (CX)(BX*8), K1, Z7
+	VMOVUPD.Z        (BX)(DX*8), K1, Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z9
+	VBROADCASTSD     constants<>+344(SB), Z9
 	VCMPPD           $0x16, Z9, Z8, K2
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -7042,39 +14810,39 @@ tail:
 	VMULPD           Z1, Z1, Z0
 	VMULPD           Z0, Z1, Z2
 	VMULPD           Z0, Z0, Z3
-	VBROADCASTSD     constants<>+376(SB), Z4
+	VBROADCASTSD     constants<>+384(SB), Z4
 	VMOVAPD          Z4, Z4
-	VFMADD213PD.BCST constants<>+384(SB), Z3, Z4
 	VFMADD213PD.BCST constants<>+392(SB), Z3, Z4
-	VBROADCASTSD     constants<>+400(SB), Z7
+	VFMADD213PD.BCST constants<>+400(SB), Z3, Z4
+	VBROADCASTSD     constants<>+408(SB), Z7
 	VMOVAPD          Z7, Z7
-	VFMADD213PD.BCST constants<>+408(SB), Z3, Z7
 	VFMADD213PD.BCST constants<>+416(SB), Z3, Z7
 	VFMADD213PD.BCST constants<>+424(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+432(SB), Z3, Z7
 	VMOVAPD          Z7, Z3
 	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z3, Z2, Z1
 	VMULPD           Z0, Z0, Z2
 	VMULPD           Z0, Z0, Z3
-	VBROADCASTSD     constants<>+432(SB), Z4
+	VBROADCASTSD     constants<>+440(SB), Z4
 	VMOVAPD          Z4, Z4
-	VFMADD213PD.BCST constants<>+440(SB), Z3, Z4
 	VFMADD213PD.BCST constants<>+448(SB), Z3, Z4
-	VBROADCASTSD     constants<>+456(SB), Z7
+	VFMADD213PD.BCST constants<>+456(SB), Z3, Z4
+	VBROADCASTSD     constants<>+464(SB), Z7
 	VMOVAPD          Z7, Z7
-	VFMADD213PD.BCST constants<>+464(SB), Z3, Z7
 	VFMADD213PD.BCST constants<>+472(SB), Z3, Z7
 	VFMADD213PD.BCST constants<>+480(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+488(SB), Z3, Z7
 	VMOVAPD          Z7, Z3
 	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z6, Z4
 	VFNMADD231PD     Z5, Z0, Z4
 	VMOVAPD          Z4, Z0
 	VFMADD231PD      Z3, Z2, Z0
-	VBROADCASTSD     constants<>+496(SB), Z2
+	VBROADCASTSD     constants<>+504(SB), Z2
 	VPADDQ           Z2, Z8, Z2
-	VBROADCASTSD     constants<>+496(SB), Z3
+	VBROADCASTSD     constants<>+504(SB), Z3
 	VPTESTMQ         Z3, Z2, K3
 	VBLENDMPD        Z0, Z1, K3, Z10
 	VPSLLQ           $0x3e, Z2, Z0
@@ -7082,141 +14850,993 @@ tail:
 	VANDPD           Z1, Z0, Z0
 	VXORPD           Z0, Z10, Z0
 	KANDW            K1, K2, K2
-	KMOVB            K2, CX
+	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
-	TESTQ            CX, CX
+	TESTQ            BX, BX
 	JZ               partEven
-	VMOVUPD          Z0, K2, (AX)(BX*8)
+	VMOVUPD          Z0, K2, (AX)(DX*8)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
-	MOVQ             CX, odd+40(FP)
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
-	VMOVUPD Z0, K1, (AX)(BX*8)
-	ADDQ    DX, BX
+	VMOVUPD Z0, K1, (AX)(DX*8)
+	ADDQ    CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
 
-// func sqrtF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
-// Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·sqrtF64AVX512(SB), NOSPLIT, $0-48
-	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
-	MOVB  past+24(FP), SI
-	TESTB SI, SI
-	JNZ   past
+// func tanF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·tanF64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+352(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+376(SB), Z2
+	VBROADCASTSD constants<>+368(SB), Z3
+	VBROADCASTSD constants<>+360(SB), Z4
+	VBROADCASTSD constants<>+136(SB), Z5
+	VBROADCASTSD constants<>+0(SB), Z6
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
-	CMPQ    DX, $+8
-	JL      tail
-	VMOVUPD (CX)(BX*8), Z0
-	VSQRTPD Z0, Z0
-	VMOVUPD Z0, (AX)(BX*8)
-	ADDQ    $+8, BX
-	SUBQ    $+8, DX
+	CMPQ             CX, $+8
+	JL               tail
+	VMOVUPD          (BX)(DX*8), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+344(SB), Z15
+	VCMPPD           $0x16, Z15, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z15
+	VMOVAPD          Z7, Z16
+	VFNMADD231PD     Z2, Z15, Z16
+	VMOVAPD          Z16, Z16
+	VFNMADD231PD     Z3, Z15, Z16
+	VMOVAPD          Z16, Z16
+	VFNMADD231PD     Z4, Z15, Z16
+	VMULPD           Z16, Z16, Z15
+	VMULPD           Z15, Z16, Z17
+	VMULPD           Z15, Z15, Z18
+	VBROADCASTSD     constants<>+384(SB), Z19
+	VMOVAPD          Z19, Z19
+	VFMADD213PD.BCST constants<>+392(SB), Z18, Z19
+	VFMADD213PD.BCST constants<>+400(SB), Z18, Z19
+	VBROADCASTSD     constants<>+408(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+416(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+424(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+432(SB), Z18, Z20
+	VMOVAPD          Z20, Z18
+	VFMADD231PD      Z15, Z19, Z18
+	VMOVAPD          Z16, Z16
+	VFMADD231PD      Z18, Z17, Z16
+	VMULPD           Z15, Z15, Z17
+	VMULPD           Z15, Z15, Z18
+	VBROADCASTSD     constants<>+440(SB), Z19
+	VMOVAPD          Z19, Z19
+	VFMADD213PD.BCST constants<>+448(SB), Z18, Z19
+	VFMADD213PD.BCST constants<>+456(SB), Z18, Z19
+	VBROADCASTSD     constants<>+464(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+472(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+480(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+488(SB), Z18, Z20
+	VMOVAPD          Z20, Z18
+	VFMADD231PD      Z15, Z19, Z18
+	VMOVAPD          Z6, Z19
+	VFNMADD231PD     Z5, Z15, Z19
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z18, Z17, Z15
+	VBROADCASTSD     constants<>+504(SB), Z17
+	VPTESTMQ         Z17, Z8, K2
+	VBLENDMPD        Z15, Z16, K2, Z9
+	VBROADCASTSD     constants<>+504(SB), Z17
+	VPTESTMQ         Z17, Z8, K2
+	VBLENDMPD        Z16, Z15, K2, Z10
+	VDIVPD           Z10, Z9, Z15
+	VPSLLQ           $0x3f, Z8, Z8
+	VBROADCASTSD     constants<>+168(SB), Z16
+	VANDPD           Z16, Z8, Z8
+	VXORPD           Z8, Z15, Z8
+	VBROADCASTSD     constants<>+496(SB), Z15
+	VCMPPD           $0x00, Z15, Z7, K2
+	VBLENDMPD        Z7, Z8, K2, Z11
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VMOVUPD          Z11, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Z11, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
 	JMP     loop
 
 past:
-	CMPQ       DX, $+8
-	JL         tail
-	PREFETCHT0 4096(CX)(BX*8)
-	VMOVUPD    (CX)(BX*8), Z0
-	VSQRTPD    Z0, Z0
-	VMOVNTPD   Z0, (AX)(BX*8)
-	ADDQ       $+8, BX
-	SUBQ       $+8, DX
-	JMP        past
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+344(SB), Z15
+	VCMPPD           $0x16, Z15, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z15
+	VMOVAPD          Z7, Z16
+	VFNMADD231PD     Z2, Z15, Z16
+	VMOVAPD          Z16, Z16
+	VFNMADD231PD     Z3, Z15, Z16
+	VMOVAPD          Z16, Z16
+	VFNMADD231PD     Z4, Z15, Z16
+	VMULPD           Z16, Z16, Z15
+	VMULPD           Z15, Z16, Z17
+	VMULPD           Z15, Z15, Z18
+	VBROADCASTSD     constants<>+384(SB), Z19
+	VMOVAPD          Z19, Z19
+	VFMADD213PD.BCST constants<>+392(SB), Z18, Z19
+	VFMADD213PD.BCST constants<>+400(SB), Z18, Z19
+	VBROADCASTSD     constants<>+408(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+416(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+424(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+432(SB), Z18, Z20
+	VMOVAPD          Z20, Z18
+	VFMADD231PD      Z15, Z19, Z18
+	VMOVAPD          Z16, Z16
+	VFMADD231PD      Z18, Z17, Z16
+	VMULPD           Z15, Z15, Z17
+	VMULPD           Z15, Z15, Z18
+	VBROADCASTSD     constants<>+440(SB), Z19
+	VMOVAPD          Z19, Z19
+	VFMADD213PD.BCST constants<>+448(SB), Z18, Z19
+	VFMADD213PD.BCST constants<>+456(SB), Z18, Z19
+	VBROADCASTSD     constants<>+464(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+472(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+480(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+488(SB), Z18, Z20
+	VMOVAPD          Z20, Z18
+	VFMADD231PD      Z15, Z19, Z18
+	VMOVAPD          Z6, Z19
+	VFNMADD231PD     Z5, Z15, Z19
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z18, Z17, Z15
+	VBROADCASTSD     constants<>+504(SB), Z17
+	VPTESTMQ         Z17, Z8, K2
+	VBLENDMPD        Z15, Z16, K2, Z9
+	VBROADCASTSD     constants<>+504(SB), Z17
+	VPTESTMQ         Z17, Z8, K2
+	VBLENDMPD        Z16, Z15, K2, Z10
+	VDIVPD           Z10, Z9, Z15
+	VPSLLQ           $0x3f, Z8, Z8
+	VBROADCASTSD     constants<>+168(SB), Z16
+	VANDPD           Z16, Z8, Z8
+	VXORPD           Z8, Z15, Z8
+	VBROADCASTSD     constants<>+496(SB), Z15
+	VCMPPD           $0x00, Z15, Z7, K2
+	VBLENDMPD        Z7, Z8, K2, Z11
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z11, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z11, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
+	JMP      past
 
 tail:
-	TESTQ     DX, DX
-	JZ        done
-	MOVQ      $-1, SI
-	BZHIQ     DX, SI, SI
-	KMOVW     SI, K1
-	VMOVUPD.Z (CX)(BX*8), K1, Z0
-	VSQRTPD   Z0, Z0
-	VMOVUPD   Z0, K1, (AX)(BX*8)
-	ADDQ      DX, BX
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (BX)(DX*8), K1, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+344(SB), Z9
+	VCMPPD           $0x16, Z9, Z8, K2
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z0
+	VMOVAPD          Z7, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z4, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z0, Z1, Z2
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+384(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+392(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+400(SB), Z3, Z4
+	VBROADCASTSD     constants<>+408(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+416(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+424(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+432(SB), Z3, Z9
+	VMOVAPD          Z9, Z3
+	VFMADD231PD      Z0, Z4, Z3
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z3, Z2, Z1
+	VMULPD           Z0, Z0, Z2
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+440(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+448(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+456(SB), Z3, Z4
+	VBROADCASTSD     constants<>+464(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+472(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+480(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+488(SB), Z3, Z9
+	VMOVAPD          Z9, Z3
+	VFMADD231PD      Z0, Z4, Z3
+	VMOVAPD          Z6, Z4
+	VFNMADD231PD     Z5, Z0, Z4
+	VMOVAPD          Z4, Z0
+	VFMADD231PD      Z3, Z2, Z0
+	VBROADCASTSD     constants<>+504(SB), Z2
+	VPTESTMQ         Z2, Z8, K3
+	VBLENDMPD        Z0, Z1, K3, Z12
+	VBROADCASTSD     constants<>+504(SB), Z2
+	VPTESTMQ         Z2, Z8, K3
+	VBLENDMPD        Z1, Z0, K3, Z13
+	VDIVPD           Z13, Z12, Z0
+	VPSLLQ           $0x3f, Z8, Z1
+	VBROADCASTSD     constants<>+168(SB), Z2
+	VANDPD           Z2, Z1, Z1
+	VXORPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+496(SB), Z1
+	VCMPPD           $0x00, Z1, Z7, K3
+	VBLENDMPD        Z7, Z0, K3, Z14
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VMOVUPD          Z14, K2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VMOVUPD Z14, K1, (AX)(DX*8)
+	ADDQ    CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
 
-// func rsqrtF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
-// Requires: AVX, AVX512F, BMI2, MMX+
-TEXT ·rsqrtF64AVX512(SB), NOSPLIT, $0-48
-	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
-	MOVB  past+24(FP), SI
-	TESTB SI, SI
-	JNZ   past
+// func asinF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·asinF64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VBROADCASTSD constants<>+376(SB), Z2
+	VBROADCASTSD constants<>+368(SB), Z3
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
 
 loop:
-	CMPQ         DX, $+8
-	JL           tail
-	VMOVUPD      (CX)(BX*8), Z0
-	VSQRTPD      Z0, Z0
-	VBROADCASTSD constants<>+0(SB), Z1
-	VDIVPD       Z0, Z1, Z0
-	VMOVUPD      Z0, (AX)(BX*8)
-	ADDQ         $+8, BX
-	SUBQ         $+8, DX
-	JMP          loop
+	CMPQ             CX, $+8
+	JL               tail
+	VMOVUPD          (BX)(DX*8), Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K1
+	VCMPPD           $0x1e, Z0, Z5, K2
+	VMOVAPD          Z0, Z12
+	VFNMADD231PD     Z0, Z5, Z12
+	VMULPD           Z5, Z5, Z13
+	VBLENDMPD        Z12, Z13, K2, Z6
+	VSQRTPD          Z6, Z12
+	VBLENDMPD        Z12, Z5, K2, Z7
+	VMULPD           Z6, Z7, Z5
+	VMULPD           Z6, Z6, Z12
+	VBROADCASTSD     constants<>+512(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+520(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+528(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+536(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+544(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+552(SB), Z12, Z13
+	VBROADCASTSD     constants<>+560(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+568(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+576(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+584(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+592(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+600(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+608(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z6, Z13, Z12
+	VMULPD           Z12, Z5, Z5
+	VADDPD           Z7, Z7, Z12
+	VSUBPD           Z12, Z2, Z12
+	VADDPD           Z5, Z5, Z13
+	VSUBPD           Z3, Z13, Z13
+	VSUBPD           Z13, Z12, Z12
+	VADDPD           Z5, Z7, Z5
+	VBLENDMPD        Z12, Z5, K2, Z8
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z8, Z5
+	VBROADCASTSD     constants<>+168(SB), Z12
+	VANDPD           Z12, Z4, Z4
+	VORPD            Z4, Z5, Z4
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VMOVUPD          Z4, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Z4, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
+	JMP     loop
 
 past:
-	CMPQ         DX, $+8
-	JL           tail
-	PREFETCHT0   4096(CX)(BX*8)
-	VMOVUPD      (CX)(BX*8), Z0
-	VSQRTPD      Z0, Z0
-	VBROADCASTSD constants<>+0(SB), Z1
-	VDIVPD       Z0, Z1, Z0
-	VMOVNTPD     Z0, (AX)(BX*8)
-	ADDQ         $+8, BX
-	SUBQ         $+8, DX
-	JMP          past
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K1
+	VCMPPD           $0x1e, Z0, Z5, K2
+	VMOVAPD          Z0, Z12
+	VFNMADD231PD     Z0, Z5, Z12
+	VMULPD           Z5, Z5, Z13
+	VBLENDMPD        Z12, Z13, K2, Z6
+	VSQRTPD          Z6, Z12
+	VBLENDMPD        Z12, Z5, K2, Z7
+	VMULPD           Z6, Z7, Z5
+	VMULPD           Z6, Z6, Z12
+	VBROADCASTSD     constants<>+512(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+520(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+528(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+536(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+544(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+552(SB), Z12, Z13
+	VBROADCASTSD     constants<>+560(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+568(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+576(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+584(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+592(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+600(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+608(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z6, Z13, Z12
+	VMULPD           Z12, Z5, Z5
+	VADDPD           Z7, Z7, Z12
+	VSUBPD           Z12, Z2, Z12
+	VADDPD           Z5, Z5, Z13
+	VSUBPD           Z3, Z13, Z13
+	VSUBPD           Z13, Z12, Z12
+	VADDPD           Z5, Z7, Z5
+	VBLENDMPD        Z12, Z5, K2, Z8
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z8, Z5
+	VBROADCASTSD     constants<>+168(SB), Z12
+	VANDPD           Z12, Z4, Z4
+	VORPD            Z4, Z5, Z4
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z4, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z4, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
+	JMP      past
 
 tail:
-	TESTQ        DX, DX
-	JZ           done
-	MOVQ         $-1, SI
-	BZHIQ        DX, SI, SI
-	KMOVW        SI, K1
-	VMOVUPD.Z    (CX)(BX*8), K1, Z0
-	VSQRTPD      Z0, Z0
-	VBROADCASTSD constants<>+0(SB), Z1
-	VDIVPD       Z0, Z1, Z0
-	VMOVUPD      Z0, K1, (AX)(BX*8)
-	ADDQ         DX, BX
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (BX)(DX*8), K1, Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K2
+	VCMPPD           $0x1e, Z0, Z5, K3
+	VMOVAPD          Z0, Z1
+	VFNMADD231PD     Z0, Z5, Z1
+	VMULPD           Z5, Z5, Z0
+	VBLENDMPD        Z1, Z0, K3, Z9
+	VSQRTPD          Z9, Z0
+	VBLENDMPD        Z0, Z5, K3, Z10
+	VMULPD           Z9, Z10, Z0
+	VMULPD           Z9, Z9, Z1
+	VBROADCASTSD     constants<>+512(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+520(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+528(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+536(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+544(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+552(SB), Z1, Z5
+	VBROADCASTSD     constants<>+560(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+568(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+576(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+584(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+592(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+600(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+608(SB), Z1, Z6
+	VMOVAPD          Z6, Z1
+	VFMADD231PD      Z9, Z5, Z1
+	VMULPD           Z1, Z0, Z0
+	VADDPD           Z10, Z10, Z1
+	VSUBPD           Z1, Z2, Z1
+	VADDPD           Z0, Z0, Z2
+	VSUBPD           Z3, Z2, Z2
+	VSUBPD           Z2, Z1, Z1
+	VADDPD           Z0, Z10, Z0
+	VBLENDMPD        Z1, Z0, K3, Z11
+	VBROADCASTSD     constants<>+160(SB), Z0
+	VANDPD           Z0, Z11, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z4, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VMOVUPD Z0, K1, (AX)(DX*8)
+	ADDQ    CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
 
-// func expF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
-// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
-TEXT ·expF32AVX512(SB), NOSPLIT, $0-48
+// func acosF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·acosF64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VBROADCASTSD constants<>+376(SB), Z2
+	VBROADCASTSD constants<>+368(SB), Z3
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VMOVUPD          (BX)(DX*8), Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K1
+	VCMPPD           $0x1e, Z0, Z5, K2
+	VMOVAPD          Z0, Z14
+	VFNMADD231PD     Z0, Z5, Z14
+	VMULPD           Z5, Z5, Z15
+	VBLENDMPD        Z14, Z15, K2, Z6
+	VSQRTPD          Z6, Z14
+	VBLENDMPD        Z14, Z5, K2, Z7
+	VMULPD           Z6, Z7, Z5
+	VMULPD           Z6, Z6, Z14
+	VBROADCASTSD     constants<>+512(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+520(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+528(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+536(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+544(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+552(SB), Z14, Z15
+	VBROADCASTSD     constants<>+560(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+568(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+576(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+584(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+592(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+600(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+608(SB), Z14, Z16
+	VMOVAPD          Z16, Z14
+	VFMADD231PD      Z6, Z15, Z14
+	VMULPD           Z14, Z5, Z5
+	VBROADCASTSD     constants<>+496(SB), Z14
+	VCMPPD           $0x11, Z14, Z4, K3
+	VSUBPD           Z3, Z5, Z14
+	VADDPD           Z14, Z7, Z14
+	VSUBPD           Z14, Z2, Z14
+	VADDPD           Z5, Z7, Z15
+	VBLENDMPD        Z14, Z15, K3, Z8
+	VBROADCASTSD     constants<>+168(SB), Z14
+	VANDPD           Z14, Z4, Z14
+	VXORPD           Z14, Z7, Z14
+	VBROADCASTSD     constants<>+168(SB), Z15
+	VANDPD           Z15, Z4, Z4
+	VXORPD           Z4, Z5, Z4
+	VSUBPD           Z3, Z4, Z4
+	VADDPD           Z4, Z14, Z4
+	VSUBPD           Z4, Z2, Z4
+	VADDPD           Z8, Z8, Z5
+	VBLENDMPD        Z5, Z4, K2, Z9
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VMOVUPD          Z9, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Z9, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
+	JMP     loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K1
+	VCMPPD           $0x1e, Z0, Z5, K2
+	VMOVAPD          Z0, Z14
+	VFNMADD231PD     Z0, Z5, Z14
+	VMULPD           Z5, Z5, Z15
+	VBLENDMPD        Z14, Z15, K2, Z6
+	VSQRTPD          Z6, Z14
+	VBLENDMPD        Z14, Z5, K2, Z7
+	VMULPD           Z6, Z7, Z5
+	VMULPD           Z6, Z6, Z14
+	VBROADCASTSD     constants<>+512(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+520(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+528(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+536(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+544(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+552(SB), Z14, Z15
+	VBROADCASTSD     constants<>+560(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+568(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+576(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+584(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+592(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+600(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+608(SB), Z14, Z16
+	VMOVAPD          Z16, Z14
+	VFMADD231PD      Z6, Z15, Z14
+	VMULPD           Z14, Z5, Z5
+	VBROADCASTSD     constants<>+496(SB), Z14
+	VCMPPD           $0x11, Z14, Z4, K3
+	VSUBPD           Z3, Z5, Z14
+	VADDPD           Z14, Z7, Z14
+	VSUBPD           Z14, Z2, Z14
+	VADDPD           Z5, Z7, Z15
+	VBLENDMPD        Z14, Z15, K3, Z8
+	VBROADCASTSD     constants<>+168(SB), Z14
+	VANDPD           Z14, Z4, Z14
+	VXORPD           Z14, Z7, Z14
+	VBROADCASTSD     constants<>+168(SB), Z15
+	VANDPD           Z15, Z4, Z4
+	VXORPD           Z4, Z5, Z4
+	VSUBPD           Z3, Z4, Z4
+	VADDPD           Z4, Z14, Z4
+	VSUBPD           Z4, Z2, Z4
+	VADDPD           Z8, Z8, Z5
+	VBLENDMPD        Z5, Z4, K2, Z9
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z9, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z9, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
+	JMP      past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (BX)(DX*8), K1, Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K2
+	VCMPPD           $0x1e, Z0, Z5, K3
+	VMOVAPD          Z0, Z1
+	VFNMADD231PD     Z0, Z5, Z1
+	VMULPD           Z5, Z5, Z0
+	VBLENDMPD        Z1, Z0, K3, Z10
+	VSQRTPD          Z10, Z0
+	VBLENDMPD        Z0, Z5, K3, Z11
+	VMULPD           Z10, Z11, Z0
+	VMULPD           Z10, Z10, Z1
+	VBROADCASTSD     constants<>+512(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+520(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+528(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+536(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+544(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+552(SB), Z1, Z5
+	VBROADCASTSD     constants<>+560(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+568(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+576(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+584(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+592(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+600(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+608(SB), Z1, Z6
+	VMOVAPD          Z6, Z1
+	VFMADD231PD      Z10, Z5, Z1
+	VMULPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+496(SB), Z1
+	VCMPPD           $0x11, Z1, Z4, K4
+	VSUBPD           Z3, Z0, Z1
+	VADDPD           Z1, Z11, Z1
+	VSUBPD           Z1, Z2, Z1
+	VADDPD           Z0, Z11, Z5
+	VBLENDMPD        Z1, Z5, K4, Z12
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z4, Z1
+	VXORPD           Z1, Z11, Z1
+	VBROADCASTSD     constants<>+168(SB), Z5
+	VANDPD           Z5, Z4, Z4
+	VXORPD           Z4, Z0, Z0
+	VSUBPD           Z3, Z0, Z0
+	VADDPD           Z0, Z1, Z0
+	VSUBPD           Z0, Z2, Z0
+	VADDPD           Z12, Z12, Z1
+	VBLENDMPD        Z1, Z0, K3, Z13
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VMOVUPD          Z13, K2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VMOVUPD Z13, K1, (AX)(DX*8)
+	ADDQ    CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func atanF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·atanF64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+496(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VBROADCASTSD constants<>+192(SB), Z2
+	VBROADCASTSD constants<>+616(SB), Z3
+	VBROADCASTSD constants<>+720(SB), Z4
+	VBROADCASTSD constants<>+728(SB), Z5
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VMOVUPD          (BX)(DX*8), Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z7
+	VBROADCASTSD     constants<>+208(SB), Z20
+	VCMPPD           $0x16, Z20, Z7, K1
+	VMINPD           Z1, Z7, Z20
+	VMAXPD           Z1, Z7, Z21
+	VMULPD           Z3, Z21, Z22
+	VCMPPD           $0x1e, Z22, Z20, K2
+	VSUBPD           Z21, Z20, Z22
+	VBLENDMPD        Z22, Z20, K2, Z8
+	VADDPD           Z21, Z20, Z20
+	VBLENDMPD        Z20, Z21, K2, Z9
+	VDIVPD           Z9, Z8, Z20
+	VBLENDMPD        Z1, Z0, K2, Z10
+	VMULPD           Z20, Z20, Z21
+	VMULPD           Z21, Z20, Z22
+	VMULPD           Z21, Z21, Z23
+	VBROADCASTSD     constants<>+624(SB), Z24
+	VMOVAPD          Z24, Z24
+	VFMADD213PD.BCST constants<>+632(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+640(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+648(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+656(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+664(SB), Z23, Z24
+	VBROADCASTSD     constants<>+672(SB), Z25
+	VMOVAPD          Z25, Z25
+	VFMADD213PD.BCST constants<>+680(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+688(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+696(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+704(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+712(SB), Z23, Z25
+	VMOVAPD          Z25, Z23
+	VFMADD231PD      Z21, Z24, Z23
+	VMULPD           Z23, Z22, Z21
+	VCMPPD           $0x1e, Z1, Z7, K2
+	VSUBPD           Z10, Z2, Z7
+	VBLENDMPD        Z7, Z10, K2, Z11
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VXORPD           Z7, Z20, Z7
+	VBLENDMPD        Z7, Z20, K2, Z12
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VXORPD           Z7, Z21, Z7
+	VBLENDMPD        Z7, Z21, K2, Z13
+	VMOVAPD          Z13, Z7
+	VFMADD231PD      Z5, Z11, Z7
+	VADDPD           Z7, Z12, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z4, Z11, Z7
+	VBROADCASTSD     constants<>+160(SB), Z20
+	VANDPD           Z20, Z7, Z7
+	VBROADCASTSD     constants<>+168(SB), Z20
+	VANDPD           Z20, Z6, Z6
+	VORPD            Z6, Z7, Z6
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VMOVUPD          Z6, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Z6, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
+	JMP     loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z7
+	VBROADCASTSD     constants<>+208(SB), Z20
+	VCMPPD           $0x16, Z20, Z7, K1
+	VMINPD           Z1, Z7, Z20
+	VMAXPD           Z1, Z7, Z21
+	VMULPD           Z3, Z21, Z22
+	VCMPPD           $0x1e, Z22, Z20, K2
+	VSUBPD           Z21, Z20, Z22
+	VBLENDMPD        Z22, Z20, K2, Z8
+	VADDPD           Z21, Z20, Z20
+	VBLENDMPD        Z20, Z21, K2, Z9
+	VDIVPD           Z9, Z8, Z20
+	VBLENDMPD        Z1, Z0, K2, Z10
+	VMULPD           Z20, Z20, Z21
+	VMULPD           Z21, Z20, Z22
+	VMULPD           Z21, Z21, Z23
+	VBROADCASTSD     constants<>+624(SB), Z24
+	VMOVAPD          Z24, Z24
+	VFMADD213PD.BCST constants<>+632(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+640(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+648(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+656(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+664(SB), Z23, Z24
+	VBROADCASTSD     constants<>+672(SB), Z25
+	VMOVAPD          Z25, Z25
+	VFMADD213PD.BCST constants<>+680(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+688(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+696(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+704(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+712(SB), Z23, Z25
+	VMOVAPD          Z25, Z23
+	VFMADD231PD      Z21, Z24, Z23
+	VMULPD           Z23, Z22, Z21
+	VCMPPD           $0x1e, Z1, Z7, K2
+	VSUBPD           Z10, Z2, Z7
+	VBLENDMPD        Z7, Z10, K2, Z11
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VXORPD           Z7, Z20, Z7
+	VBLENDMPD        Z7, Z20, K2, Z12
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VXORPD           Z7, Z21, Z7
+	VBLENDMPD        Z7, Z21, K2, Z13
+	VMOVAPD          Z13, Z7
+	VFMADD231PD      Z5, Z11, Z7
+	VADDPD           Z7, Z12, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z4, Z11, Z7
+	VBROADCASTSD     constants<>+160(SB), Z20
+	VANDPD           Z20, Z7, Z7
+	VBROADCASTSD     constants<>+168(SB), Z20
+	VANDPD           Z20, Z6, Z6
+	VORPD            Z6, Z7, Z6
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z6, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z6, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
+	JMP      past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (BX)(DX*8), K1, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z7
+	VBROADCASTSD     constants<>+208(SB), Z8
+	VCMPPD           $0x16, Z8, Z7, K2
+	VMINPD           Z1, Z7, Z8
+	VMAXPD           Z1, Z7, Z9
+	VMULPD           Z3, Z9, Z3
+	VCMPPD           $0x1e, Z3, Z8, K3
+	VSUBPD           Z9, Z8, Z3
+	VBLENDMPD        Z3, Z8, K3, Z14
+	VADDPD           Z9, Z8, Z3
+	VBLENDMPD        Z3, Z9, K3, Z15
+	VDIVPD           Z15, Z14, Z3
+	VBLENDMPD        Z1, Z0, K3, Z16
+	VMULPD           Z3, Z3, Z0
+	VMULPD           Z0, Z3, Z8
+	VMULPD           Z0, Z0, Z9
+	VBROADCASTSD     constants<>+624(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+632(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+640(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+648(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+656(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+664(SB), Z9, Z10
+	VBROADCASTSD     constants<>+672(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+680(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+688(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+696(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+704(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+712(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z0, Z10, Z9
+	VMULPD           Z9, Z8, Z0
+	VCMPPD           $0x1e, Z1, Z7, K3
+	VSUBPD           Z16, Z2, Z1
+	VBLENDMPD        Z1, Z16, K3, Z17
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VXORPD           Z1, Z3, Z1
+	VBLENDMPD        Z1, Z3, K3, Z18
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VXORPD           Z1, Z0, Z1
+	VBLENDMPD        Z1, Z0, K3, Z19
+	VMOVAPD          Z19, Z0
+	VFMADD231PD      Z5, Z17, Z0
+	VADDPD           Z0, Z18, Z0
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z4, Z17, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z6, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VMOVUPD Z0, K1, (AX)(DX*8)
+	ADDQ    CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func erfF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·erfF64AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
 	VBROADCASTSD constants<>+24(SB), Z0
 	VBROADCASTSD constants<>+32(SB), Z1
 	VBROADCASTSD constants<>+48(SB), Z2
@@ -7227,9 +15847,1655 @@ TEXT ·expF32AVX512(SB), NOSPLIT, $0-48
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VCVTPS2PD        (CX)(BX*4), Z5
+	VMOVUPD          (BX)(DX*8), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+208(SB), Z9
+	VCMPPD           $0x16, Z9, Z6, K1
+	VBROADCASTSD     constants<>+736(SB), Z9
+	VMINPD           Z6, Z9, Z9
+	VBROADCASTSD     constants<>+192(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VMULPD           Z9, Z9, Z10
+	VBROADCASTSD     constants<>+744(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+752(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+760(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+768(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+776(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+784(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+792(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+800(SB), Z10, Z11
+	VBROADCASTSD     constants<>+808(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+816(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+824(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+832(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+840(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+848(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+856(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+864(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+872(SB), Z10, Z12
+	VMOVAPD          Z12, Z10
+	VFMADD231PD      Z9, Z11, Z10
+	VBROADCASTSD     constants<>+496(SB), Z9
+	VSUBPD           Z10, Z9, Z9
+	VMOVAPD          Z1, Z10
+	VFMADD231PD      Z0, Z9, Z10
+	VSUBPD           Z1, Z10, Z11
+	VMOVAPD          Z9, Z9
+	VFNMADD231PD     Z2, Z11, Z9
+	VMOVAPD          Z9, Z9
+	VFNMADD231PD     Z3, Z11, Z9
+	VMULPD           Z9, Z9, Z11
+	VMULPD           Z9, Z9, Z12
+	VBROADCASTSD     constants<>+56(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+64(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+72(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+80(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+88(SB), Z12, Z13
+	VBROADCASTSD     constants<>+96(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+104(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+112(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+120(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+128(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+136(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z9, Z13, Z12
+	VMOVAPD          Z9, Z9
+	VFMADD231PD      Z12, Z11, Z9
+	VPSLLQ           $0x34, Z10, Z10
+	VPADDQ           Z4, Z10, Z10
+	VMOVAPD          Z10, Z11
+	VFMADD231PD      Z9, Z10, Z11
+	VSUBPD           Z11, Z4, Z9
+	VMINPD           Z6, Z4, Z10
+	VMULPD           Z10, Z10, Z11
+	VMULPD           Z11, Z11, Z12
+	VBROADCASTSD     constants<>+880(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+888(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+896(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+904(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+912(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+920(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+928(SB), Z12, Z13
+	VBROADCASTSD     constants<>+936(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+944(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+952(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+960(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+968(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+976(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+984(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z11, Z13, Z12
+	VMOVAPD          Z10, Z11
+	VFMADD231PD      Z12, Z10, Z11
+	VCMPPD           $0x1e, Z4, Z6, K2
+	VBLENDMPD        Z9, Z11, K2, Z7
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z7, Z6
+	VBROADCASTSD     constants<>+168(SB), Z9
+	VANDPD           Z9, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VMOVUPD Z5, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
+	JMP     loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+208(SB), Z9
+	VCMPPD           $0x16, Z9, Z6, K1
+	VBROADCASTSD     constants<>+736(SB), Z9
+	VMINPD           Z6, Z9, Z9
+	VBROADCASTSD     constants<>+192(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VMULPD           Z9, Z9, Z10
+	VBROADCASTSD     constants<>+744(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+752(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+760(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+768(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+776(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+784(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+792(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+800(SB), Z10, Z11
+	VBROADCASTSD     constants<>+808(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+816(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+824(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+832(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+840(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+848(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+856(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+864(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+872(SB), Z10, Z12
+	VMOVAPD          Z12, Z10
+	VFMADD231PD      Z9, Z11, Z10
+	VBROADCASTSD     constants<>+496(SB), Z9
+	VSUBPD           Z10, Z9, Z9
+	VMOVAPD          Z1, Z10
+	VFMADD231PD      Z0, Z9, Z10
+	VSUBPD           Z1, Z10, Z11
+	VMOVAPD          Z9, Z9
+	VFNMADD231PD     Z2, Z11, Z9
+	VMOVAPD          Z9, Z9
+	VFNMADD231PD     Z3, Z11, Z9
+	VMULPD           Z9, Z9, Z11
+	VMULPD           Z9, Z9, Z12
+	VBROADCASTSD     constants<>+56(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+64(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+72(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+80(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+88(SB), Z12, Z13
+	VBROADCASTSD     constants<>+96(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+104(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+112(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+120(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+128(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+136(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z9, Z13, Z12
+	VMOVAPD          Z9, Z9
+	VFMADD231PD      Z12, Z11, Z9
+	VPSLLQ           $0x34, Z10, Z10
+	VPADDQ           Z4, Z10, Z10
+	VMOVAPD          Z10, Z11
+	VFMADD231PD      Z9, Z10, Z11
+	VSUBPD           Z11, Z4, Z9
+	VMINPD           Z6, Z4, Z10
+	VMULPD           Z10, Z10, Z11
+	VMULPD           Z11, Z11, Z12
+	VBROADCASTSD     constants<>+880(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+888(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+896(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+904(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+912(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+920(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+928(SB), Z12, Z13
+	VBROADCASTSD     constants<>+936(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+944(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+952(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+960(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+968(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+976(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+984(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z11, Z13, Z12
+	VMOVAPD          Z10, Z11
+	VFMADD231PD      Z12, Z10, Z11
+	VCMPPD           $0x1e, Z4, Z6, K2
+	VBLENDMPD        Z9, Z11, K2, Z7
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z7, Z6
+	VBROADCASTSD     constants<>+168(SB), Z9
+	VANDPD           Z9, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z5, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
+	JMP      past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VMOVUPD.Z        (BX)(DX*8), K1, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+208(SB), Z7
+	VCMPPD           $0x16, Z7, Z6, K2
+	VBROADCASTSD     constants<>+736(SB), Z7
+	VMINPD           Z6, Z7, Z7
+	VBROADCASTSD     constants<>+192(SB), Z9
+	VSUBPD           Z9, Z7, Z7
+	VMULPD           Z7, Z7, Z9
+	VBROADCASTSD     constants<>+744(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+752(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+760(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+768(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+776(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+784(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+792(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+800(SB), Z9, Z10
+	VBROADCASTSD     constants<>+808(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+816(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+824(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+832(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+840(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+848(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+856(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+864(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+872(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z7, Z10, Z9
+	VBROADCASTSD     constants<>+496(SB), Z7
+	VSUBPD           Z9, Z7, Z7
+	VMOVAPD          Z1, Z9
+	VFMADD231PD      Z0, Z7, Z9
+	VSUBPD           Z1, Z9, Z0
+	VMOVAPD          Z7, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+56(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z2, Z3
+	VBROADCASTSD     constants<>+96(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+104(SB), Z2, Z7
+	VFMADD213PD.BCST constants<>+112(SB), Z2, Z7
+	VFMADD213PD.BCST constants<>+120(SB), Z2, Z7
+	VFMADD213PD.BCST constants<>+128(SB), Z2, Z7
+	VFMADD213PD.BCST constants<>+136(SB), Z2, Z7
+	VMOVAPD          Z7, Z2
+	VFMADD231PD      Z1, Z3, Z2
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	VPSLLQ           $0x34, Z9, Z0
+	VPADDQ           Z4, Z0, Z0
+	VMOVAPD          Z0, Z2
+	VFMADD231PD      Z1, Z0, Z2
+	VSUBPD           Z2, Z4, Z0
+	VMINPD           Z6, Z4, Z1
+	VMULPD           Z1, Z1, Z2
+	VMULPD           Z2, Z2, Z3
+	VBROADCASTSD     constants<>+880(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+888(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+896(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+904(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+912(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+920(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+928(SB), Z3, Z7
+	VBROADCASTSD     constants<>+936(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+944(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+952(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+960(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+968(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+976(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+984(SB), Z3, Z9
+	VMOVAPD          Z9, Z3
+	VFMADD231PD      Z2, Z7, Z3
+	VMOVAPD          Z1, Z2
+	VFMADD231PD      Z3, Z1, Z2
+	VCMPPD           $0x1e, Z4, Z6, K3
+	VBLENDMPD        Z0, Z2, K3, Z8
+	VBROADCASTSD     constants<>+160(SB), Z0
+	VANDPD           Z0, Z8, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z5, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VMOVUPD Z0, K1, (AX)(DX*8)
+	ADDQ    CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func sqrtF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·sqrtF64AVX512(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ    CX, $+8
+	JL      tail
+	VMOVUPD (BX)(DX*8), Z0
+	VSQRTPD Z0, Z0
+	VMOVUPD Z0, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
+	JMP     loop
+
+past:
+	CMPQ       CX, $+8
+	JL         tail
+	PREFETCHT0 4096(BX)(DX*8)
+	VMOVUPD    (BX)(DX*8), Z0
+	VSQRTPD    Z0, Z0
+	VMOVNTPD   Z0, (AX)(DX*8)
+	ADDQ       $+8, DX
+	SUBQ       $+8, CX
+	JMP        past
+
+tail:
+	TESTQ     CX, CX
+	JZ        done
+	MOVQ      $-1, SI
+	BZHIQ     CX, SI, SI
+	KMOVW     SI, K1
+	VMOVUPD.Z (BX)(DX*8), K1, Z0
+	VSQRTPD   Z0, Z0
+	VMOVUPD   Z0, K1, (AX)(DX*8)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func rsqrtF64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512F, BMI2, MMX+
+TEXT ·rsqrtF64AVX512(SB), NOSPLIT, $0-48
+	MOVQ  dst+0(FP), AX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
+	MOVB  past+24(FP), SI
+	TESTB SI, SI
+	JNZ   past
+
+loop:
+	CMPQ         CX, $+8
+	JL           tail
+	VMOVUPD      (BX)(DX*8), Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VSQRTPD      Z0, Z0
+	VDIVPD       Z0, Z1, Z0
+	VMOVUPD      Z0, (AX)(DX*8)
+	ADDQ         $+8, DX
+	SUBQ         $+8, CX
+	JMP          loop
+
+past:
+	CMPQ         CX, $+8
+	JL           tail
+	PREFETCHT0   4096(BX)(DX*8)
+	VMOVUPD      (BX)(DX*8), Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VSQRTPD      Z0, Z0
+	VDIVPD       Z0, Z1, Z0
+	VMOVNTPD     Z0, (AX)(DX*8)
+	ADDQ         $+8, DX
+	SUBQ         $+8, CX
+	JMP          past
+
+tail:
+	TESTQ        CX, CX
+	JZ           done
+	MOVQ         $-1, SI
+	BZHIQ        CX, SI, SI
+	KMOVW        SI, K1
+	VMOVUPD.Z    (BX)(DX*8), K1, Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VSQRTPD      Z0, Z0
+	VDIVPD       Z0, Z1, Z0
+	VMOVUPD      Z0, K1, (AX)(DX*8)
+	ADDQ         CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func powF64AVX512(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·powF64AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         y+16(FP), SI
+	MOVQ         n+24(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+0(SB), Z0
+	VBROADCASTSD constants<>+192(SB), Z1
+	VBROADCASTSD constants<>+992(SB), Z2
+	VBROADCASTSD constants<>+1000(SB), Z3
+	VBROADCASTSD constants<>+1008(SB), Z4
+	VBROADCASTSD constants<>+320(SB), Z5
+	VBROADCASTSD constants<>+312(SB), Z6
+	VBROADCASTSD constants<>+24(SB), Z7
+	VBROADCASTSD constants<>+32(SB), Z8
+	VBROADCASTSD constants<>+48(SB), Z9
+	VBROADCASTSD constants<>+40(SB), Z10
+	MOVB         past+32(FP), DI
+	TESTB        DI, DI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VMOVUPD          (BX)(DX*8), Z11
+	VMOVUPD          (SI)(DX*8), Z12
+	VBROADCASTSD     constants<>+200(SB), Z13
+	VCMPPD           $0x19, Z13, Z11, K1
+	VBROADCASTSD     constants<>+208(SB), Z13
+	VCMPPD           $0x16, Z13, Z11, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+216(SB), Z13
+	VPADDQ           Z13, Z11, Z11
+	VPSRLQ           $0x34, Z11, Z13
+	VBROADCASTSD     constants<>+224(SB), Z14
+	VORPD            Z14, Z13, Z13
+	VBROADCASTSD     constants<>+232(SB), Z14
+	VSUBPD           Z14, Z13, Z13
+	VBROADCASTSD     constants<>+240(SB), Z14
+	VANDPD           Z14, Z11, Z11
+	VBROADCASTSD     constants<>+248(SB), Z14
+	VPADDQ           Z14, Z11, Z11
+	VSUBPD           Z0, Z11, Z11
+	VADDPD           Z1, Z11, Z14
+	VSUBPD           Z1, Z14, Z15
+	VSUBPD           Z15, Z11, Z15
+	VRCP14PD         Z14, Z16
+	VMOVAPD          Z0, Z17
+	VFNMADD231PD     Z16, Z14, Z17
+	VMOVAPD          Z16, Z18
+	VFMADD231PD      Z17, Z16, Z18
+	VMOVAPD          Z0, Z16
+	VFNMADD231PD     Z18, Z14, Z16
+	VMOVAPD          Z18, Z17
+	VFMADD231PD      Z16, Z18, Z17
+	VMULPD           Z17, Z11, Z16
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z14, Z16, Z11
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z15, Z16, Z11
+	VMULPD           Z17, Z11, Z11
+	VMULPD           Z16, Z16, Z14
+	VMOVAPD          Z14, Z15
+	VFMSUB231PD      Z16, Z16, Z15
+	VMULPD           Z16, Z14, Z17
+	VMULPD           Z2, Z14, Z18
+	VMOVAPD          Z17, Z19
+	VFMSUB231PD      Z16, Z14, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z16, Z15, Z19
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z11, Z18, Z15
+	VMULPD           Z3, Z17, Z18
+	VMOVAPD          Z18, Z19
+	VFMSUB231PD      Z3, Z17, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z4, Z17, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z3, Z15, Z19
+	VMULPD           Z14, Z14, Z15
+	VBROADCASTSD     constants<>+1016(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+1024(SB), Z15, Z20
+	VFMADD213PD.BCST constants<>+1032(SB), Z15, Z20
+	VFMADD213PD.BCST constants<>+1040(SB), Z15, Z20
+	VBROADCASTSD     constants<>+1048(SB), Z21
+	VMOVAPD          Z21, Z21
+	VFMADD213PD.BCST constants<>+1056(SB), Z15, Z21
+	VFMADD213PD.BCST constants<>+1064(SB), Z15, Z21
+	VFMADD213PD.BCST constants<>+1072(SB), Z15, Z21
+	VMOVAPD          Z21, Z15
+	VFMADD231PD      Z14, Z20, Z15
+	VMULPD           Z15, Z14, Z14
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z14, Z17, Z15
+	VADDPD           Z11, Z11, Z11
+	VMOVAPD          Z11, Z11
+	VFMADD231PD      Z6, Z13, Z11
+	VADDPD           Z11, Z15, Z11
+	VMULPD           Z5, Z13, Z13
+	VADDPD           Z16, Z16, Z14
+	VADDPD           Z14, Z13, Z15
+	VSUBPD           Z13, Z15, Z13
+	VSUBPD           Z13, Z14, Z13
+	VADDPD           Z13, Z11, Z11
+	VADDPD           Z18, Z15, Z13
+	VSUBPD           Z15, Z13, Z14
+	VSUBPD           Z14, Z18, Z14
+	VADDPD           Z14, Z11, Z11
+	VADDPD           Z11, Z13, Z14
+	VSUBPD           Z13, Z14, Z13
+	VSUBPD           Z13, Z11, Z11
+	VMULPD           Z14, Z12, Z13
+	VBROADCASTSD     constants<>+160(SB), Z15
+	VANDPD           Z15, Z13, Z15
+	VBROADCASTSD     constants<>+176(SB), Z16
+	VCMPPD           $0x16, Z16, Z15, K1
+	KORW             K2, K1, K1
+	VMOVAPD          Z13, Z15
+	VFMSUB231PD      Z14, Z12, Z15
+	VMOVAPD          Z15, Z14
+	VFMADD231PD      Z11, Z12, Z14
+	VMOVAPD          Z8, Z11
+	VFMADD231PD      Z7, Z13, Z11
+	VSUBPD           Z8, Z11, Z12
+	VMOVAPD          Z13, Z13
+	VFNMADD231PD     Z9, Z12, Z13
+	VMOVAPD          Z13, Z13
+	VFNMADD231PD     Z10, Z12, Z13
+	VADDPD           Z14, Z13, Z12
+	VPSLLQ           $0x34, Z11, Z11
+	VPADDQ           Z0, Z11, Z11
+	VMULPD           Z12, Z12, Z13
+	VMULPD           Z12, Z12, Z14
+	VBROADCASTSD     constants<>+56(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+64(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+72(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+80(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+88(SB), Z14, Z15
+	VBROADCASTSD     constants<>+96(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+104(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+112(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+120(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+128(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+136(SB), Z14, Z16
+	VMOVAPD          Z16, Z14
+	VFMADD231PD      Z12, Z15, Z14
+	VMOVAPD          Z12, Z12
+	VFMADD231PD      Z14, Z13, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z11, Z13
+	KMOVB            K1, DI
+	KNOTW            K1, K1
+	TESTQ            DI, DI
+	JZ               loopEven
+	VMOVUPD          Z13, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+loopEven:
+	VMOVUPD Z13, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
+	JMP     loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z11
+	PREFETCHT0       4096(SI)(DX*8)
+	VMOVUPD          (SI)(DX*8), Z12
+	VBROADCASTSD     constants<>+200(SB), Z13
+	VCMPPD           $0x19, Z13, Z11, K1
+	VBROADCASTSD     constants<>+208(SB), Z13
+	VCMPPD           $0x16, Z13, Z11, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+216(SB), Z13
+	VPADDQ           Z13, Z11, Z11
+	VPSRLQ           $0x34, Z11, Z13
+	VBROADCASTSD     constants<>+224(SB), Z14
+	VORPD            Z14, Z13, Z13
+	VBROADCASTSD     constants<>+232(SB), Z14
+	VSUBPD           Z14, Z13, Z13
+	VBROADCASTSD     constants<>+240(SB), Z14
+	VANDPD           Z14, Z11, Z11
+	VBROADCASTSD     constants<>+248(SB), Z14
+	VPADDQ           Z14, Z11, Z11
+	VSUBPD           Z0, Z11, Z11
+	VADDPD           Z1, Z11, Z14
+	VSUBPD           Z1, Z14, Z15
+	VSUBPD           Z15, Z11, Z15
+	VRCP14PD         Z14, Z16
+	VMOVAPD          Z0, Z17
+	VFNMADD231PD     Z16, Z14, Z17
+	VMOVAPD          Z16, Z18
+	VFMADD231PD      Z17, Z16, Z18
+	VMOVAPD          Z0, Z16
+	VFNMADD231PD     Z18, Z14, Z16
+	VMOVAPD          Z18, Z17
+	VFMADD231PD      Z16, Z18, Z17
+	VMULPD           Z17, Z11, Z16
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z14, Z16, Z11
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z15, Z16, Z11
+	VMULPD           Z17, Z11, Z11
+	VMULPD           Z16, Z16, Z14
+	VMOVAPD          Z14, Z15
+	VFMSUB231PD      Z16, Z16, Z15
+	VMULPD           Z16, Z14, Z17
+	VMULPD           Z2, Z14, Z18
+	VMOVAPD          Z17, Z19
+	VFMSUB231PD      Z16, Z14, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z16, Z15, Z19
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z11, Z18, Z15
+	VMULPD           Z3, Z17, Z18
+	VMOVAPD          Z18, Z19
+	VFMSUB231PD      Z3, Z17, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z4, Z17, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z3, Z15, Z19
+	VMULPD           Z14, Z14, Z15
+	VBROADCASTSD     constants<>+1016(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+1024(SB), Z15, Z20
+	VFMADD213PD.BCST constants<>+1032(SB), Z15, Z20
+	VFMADD213PD.BCST constants<>+1040(SB), Z15, Z20
+	VBROADCASTSD     constants<>+1048(SB), Z21
+	VMOVAPD          Z21, Z21
+	VFMADD213PD.BCST constants<>+1056(SB), Z15, Z21
+	VFMADD213PD.BCST constants<>+1064(SB), Z15, Z21
+	VFMADD213PD.BCST constants<>+1072(SB), Z15, Z21
+	VMOVAPD          Z21, Z15
+	VFMADD231PD      Z14, Z20, Z15
+	VMULPD           Z15, Z14, Z14
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z14, Z17, Z15
+	VADDPD           Z11, Z11, Z11
+	VMOVAPD          Z11, Z11
+	VFMADD231PD      Z6, Z13, Z11
+	VADDPD           Z11, Z15, Z11
+	VMULPD           Z5, Z13, Z13
+	VADDPD           Z16, Z16, Z14
+	VADDPD           Z14, Z13, Z15
+	VSUBPD           Z13, Z15, Z13
+	VSUBPD           Z13, Z14, Z13
+	VADDPD           Z13, Z11, Z11
+	VADDPD           Z18, Z15, Z13
+	VSUBPD           Z15, Z13, Z14
+	VSUBPD           Z14, Z18, Z14
+	VADDPD           Z14, Z11, Z11
+	VADDPD           Z11, Z13, Z14
+	VSUBPD           Z13, Z14, Z13
+	VSUBPD           Z13, Z11, Z11
+	VMULPD           Z14, Z12, Z13
+	VBROADCASTSD     constants<>+160(SB), Z15
+	VANDPD           Z15, Z13, Z15
+	VBROADCASTSD     constants<>+176(SB), Z16
+	VCMPPD           $0x16, Z16, Z15, K1
+	KORW             K2, K1, K1
+	VMOVAPD          Z13, Z15
+	VFMSUB231PD      Z14, Z12, Z15
+	VMOVAPD          Z15, Z14
+	VFMADD231PD      Z11, Z12, Z14
+	VMOVAPD          Z8, Z11
+	VFMADD231PD      Z7, Z13, Z11
+	VSUBPD           Z8, Z11, Z12
+	VMOVAPD          Z13, Z13
+	VFNMADD231PD     Z9, Z12, Z13
+	VMOVAPD          Z13, Z13
+	VFNMADD231PD     Z10, Z12, Z13
+	VADDPD           Z14, Z13, Z12
+	VPSLLQ           $0x34, Z11, Z11
+	VPADDQ           Z0, Z11, Z11
+	VMULPD           Z12, Z12, Z13
+	VMULPD           Z12, Z12, Z14
+	VBROADCASTSD     constants<>+56(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+64(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+72(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+80(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+88(SB), Z14, Z15
+	VBROADCASTSD     constants<>+96(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+104(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+112(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+120(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+128(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+136(SB), Z14, Z16
+	VMOVAPD          Z16, Z14
+	VFMADD231PD      Z12, Z15, Z14
+	VMOVAPD          Z12, Z12
+	VFMADD231PD      Z14, Z13, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z11, Z13
+	KMOVB            K1, DI
+	KNOTW            K1, K1
+	TESTQ            DI, DI
+	JZ               pastEven
+	VMOVUPD          Z13, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z13, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
+	JMP      past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, DI
+	BZHIQ            CX, DI, DI
+	KMOVW            DI, K1
+	VMOVUPD.Z        (BX)(DX*8), K1, Z11
+	VMOVUPD.Z        (SI)(DX*8), K1, Z12
+	VBROADCASTSD     constants<>+200(SB), Z13
+	VCMPPD           $0x19, Z13, Z11, K2
+	VBROADCASTSD     constants<>+208(SB), Z13
+	VCMPPD           $0x16, Z13, Z11, K3
+	KORW             K2, K3, K3
+	VBROADCASTSD     constants<>+216(SB), Z13
+	VPADDQ           Z13, Z11, Z11
+	VPSRLQ           $0x34, Z11, Z13
+	VBROADCASTSD     constants<>+224(SB), Z14
+	VORPD            Z14, Z13, Z13
+	VBROADCASTSD     constants<>+232(SB), Z14
+	VSUBPD           Z14, Z13, Z13
+	VBROADCASTSD     constants<>+240(SB), Z14
+	VANDPD           Z14, Z11, Z11
+	VBROADCASTSD     constants<>+248(SB), Z14
+	VPADDQ           Z14, Z11, Z11
+	VSUBPD           Z0, Z11, Z11
+	VADDPD           Z1, Z11, Z14
+	VSUBPD           Z1, Z14, Z1
+	VSUBPD           Z1, Z11, Z1
+	VRCP14PD         Z14, Z15
+	VMOVAPD          Z0, Z16
+	VFNMADD231PD     Z15, Z14, Z16
+	VMOVAPD          Z15, Z17
+	VFMADD231PD      Z16, Z15, Z17
+	VMOVAPD          Z0, Z15
+	VFNMADD231PD     Z17, Z14, Z15
+	VMOVAPD          Z17, Z16
+	VFMADD231PD      Z15, Z17, Z16
+	VMULPD           Z16, Z11, Z15
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z14, Z15, Z11
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z1, Z15, Z11
+	VMULPD           Z16, Z11, Z1
+	VMULPD           Z15, Z15, Z11
+	VMOVAPD          Z11, Z14
+	VFMSUB231PD      Z15, Z15, Z14
+	VMULPD           Z15, Z11, Z16
+	VMULPD           Z2, Z11, Z2
+	VMOVAPD          Z16, Z17
+	VFMSUB231PD      Z15, Z11, Z17
+	VMOVAPD          Z17, Z17
+	VFMADD231PD      Z15, Z14, Z17
+	VMOVAPD          Z17, Z14
+	VFMADD231PD      Z1, Z2, Z14
+	VMULPD           Z3, Z16, Z2
+	VMOVAPD          Z2, Z17
+	VFMSUB231PD      Z3, Z16, Z17
+	VMOVAPD          Z17, Z17
+	VFMADD231PD      Z4, Z16, Z17
+	VMOVAPD          Z17, Z4
+	VFMADD231PD      Z3, Z14, Z4
+	VMULPD           Z11, Z11, Z3
+	VBROADCASTSD     constants<>+1016(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+1024(SB), Z3, Z14
+	VFMADD213PD.BCST constants<>+1032(SB), Z3, Z14
+	VFMADD213PD.BCST constants<>+1040(SB), Z3, Z14
+	VBROADCASTSD     constants<>+1048(SB), Z17
+	VMOVAPD          Z17, Z17
+	VFMADD213PD.BCST constants<>+1056(SB), Z3, Z17
+	VFMADD213PD.BCST constants<>+1064(SB), Z3, Z17
+	VFMADD213PD.BCST constants<>+1072(SB), Z3, Z17
+	VMOVAPD          Z17, Z3
+	VFMADD231PD      Z11, Z14, Z3
+	VMULPD           Z3, Z11, Z3
+	VMOVAPD          Z4, Z4
+	VFMADD231PD      Z3, Z16, Z4
+	VADDPD           Z1, Z1, Z1
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z6, Z13, Z1
+	VADDPD           Z1, Z4, Z1
+	VMULPD           Z5, Z13, Z3
+	VADDPD           Z15, Z15, Z4
+	VADDPD           Z4, Z3, Z5
+	VSUBPD           Z3, Z5, Z3
+	VSUBPD           Z3, Z4, Z3
+	VADDPD           Z3, Z1, Z1
+	VADDPD           Z2, Z5, Z3
+	VSUBPD           Z5, Z3, Z4
+	VSUBPD           Z4, Z2, Z2
+	VADDPD           Z2, Z1, Z1
+	VADDPD           Z1, Z3, Z2
+	VSUBPD           Z3, Z2, Z3
+	VSUBPD           Z3, Z1, Z1
+	VMULPD           Z2, Z12, Z3
+	VBROADCASTSD     constants<>+160(SB), Z4
+	VANDPD           Z4, Z3, Z4
+	VBROADCASTSD     constants<>+176(SB), Z5
+	VCMPPD           $0x16, Z5, Z4, K2
+	KORW             K3, K2, K2
+	VMOVAPD          Z3, Z4
+	VFMSUB231PD      Z2, Z12, Z4
+	VMOVAPD          Z4, Z2
+	VFMADD231PD      Z1, Z12, Z2
+	VMOVAPD          Z8, Z1
+	VFMADD231PD      Z7, Z3, Z1
+	VSUBPD           Z8, Z1, Z4
+	VMOVAPD          Z3, Z3
+	VFNMADD231PD     Z9, Z4, Z3
+	VMOVAPD          Z3, Z3
+	VFNMADD231PD     Z10, Z4, Z3
+	VADDPD           Z2, Z3, Z2
+	VPSLLQ           $0x34, Z1, Z1
+	VPADDQ           Z0, Z1, Z0
+	VMULPD           Z2, Z2, Z1
+	VMULPD           Z2, Z2, Z3
+	VBROADCASTSD     constants<>+56(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+64(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+72(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+80(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+88(SB), Z3, Z4
+	VBROADCASTSD     constants<>+96(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+104(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+112(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+120(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+128(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+136(SB), Z3, Z5
+	VMOVAPD          Z5, Z3
+	VFMADD231PD      Z2, Z4, Z3
+	VMOVAPD          Z2, Z2
+	VFMADD231PD      Z3, Z1, Z2
+	VMOVAPD          Z0, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VMOVUPD          Z1, K2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             BX, odd+48(FP)
+	RET
+
+partEven:
+	VMOVUPD Z1, K1, (AX)(DX*8)
+	ADDQ    CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
+	RET
+
+// func atan2F64AVX512(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·atan2F64AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         y+16(FP), SI
+	MOVQ         n+24(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+496(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VBROADCASTSD constants<>+192(SB), Z2
+	VBROADCASTSD constants<>+616(SB), Z3
+	VBROADCASTSD constants<>+720(SB), Z4
+	VBROADCASTSD constants<>+728(SB), Z5
+	MOVB         past+32(FP), DI
+	TESTB        DI, DI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VMOVUPD          (BX)(DX*8), Z6
+	VMOVUPD          (SI)(DX*8), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z6, Z8
+	VBROADCASTSD     constants<>+160(SB), Z23
+	VANDPD           Z23, Z7, Z23
+	VBROADCASTSD     constants<>+1080(SB), Z24
+	VCMPPD           $0x19, Z24, Z8, K1
+	VBROADCASTSD     constants<>+1088(SB), Z24
+	VCMPPD           $0x16, Z24, Z8, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+1080(SB), Z24
+	VCMPPD           $0x19, Z24, Z23, K1
+	KORW             K2, K1, K1
+	VBROADCASTSD     constants<>+1088(SB), Z24
+	VCMPPD           $0x16, Z24, Z23, K2
+	KORW             K1, K2, K2
+	VMINPD           Z23, Z8, Z24
+	VMAXPD           Z23, Z8, Z25
+	VMULPD           Z3, Z25, Z26
+	VCMPPD           $0x1e, Z26, Z24, K1
+	VSUBPD           Z25, Z24, Z26
+	VBLENDMPD        Z26, Z24, K1, Z9
+	VADDPD           Z25, Z24, Z24
+	VBLENDMPD        Z24, Z25, K1, Z10
+	VDIVPD           Z10, Z9, Z24
+	VBLENDMPD        Z1, Z0, K1, Z11
+	VMULPD           Z24, Z24, Z25
+	VMULPD           Z25, Z24, Z26
+	VMULPD           Z25, Z25, Z27
+	VBROADCASTSD     constants<>+624(SB), Z28
+	VMOVAPD          Z28, Z28
+	VFMADD213PD.BCST constants<>+632(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+640(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+648(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+656(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+664(SB), Z27, Z28
+	VBROADCASTSD     constants<>+672(SB), Z29
+	VMOVAPD          Z29, Z29
+	VFMADD213PD.BCST constants<>+680(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+688(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+696(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+704(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+712(SB), Z27, Z29
+	VMOVAPD          Z29, Z27
+	VFMADD231PD      Z25, Z28, Z27
+	VMULPD           Z27, Z26, Z25
+	VCMPPD           $0x1e, Z23, Z8, K1
+	VSUBPD           Z11, Z2, Z8
+	VBLENDMPD        Z8, Z11, K1, Z12
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VXORPD           Z8, Z24, Z8
+	VBLENDMPD        Z8, Z24, K1, Z13
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VXORPD           Z8, Z25, Z8
+	VBLENDMPD        Z8, Z25, K1, Z14
+	VCMPPD           $0x11, Z0, Z7, K1
+	VBROADCASTSD     constants<>+1096(SB), Z8
+	VSUBPD           Z12, Z8, Z8
+	VBLENDMPD        Z8, Z12, K1, Z15
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VXORPD           Z8, Z13, Z8
+	VBROADCASTSD     constants<>+168(SB), Z23
+	VANDPD           Z23, Z7, Z7
+	VXORPD           Z7, Z14, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z5, Z15, Z7
+	VADDPD           Z7, Z8, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z4, Z15, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z7
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z6, Z6
+	VORPD            Z6, Z7, Z6
+	KMOVB            K2, DI
+	KNOTW            K2, K1
+	TESTQ            DI, DI
+	JZ               loopEven
+	VMOVUPD          Z6, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+loopEven:
+	VMOVUPD Z6, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
+	JMP     loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z6
+	PREFETCHT0       4096(SI)(DX*8)
+	VMOVUPD          (SI)(DX*8), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z6, Z8
+	VBROADCASTSD     constants<>+160(SB), Z23
+	VANDPD           Z23, Z7, Z23
+	VBROADCASTSD     constants<>+1080(SB), Z24
+	VCMPPD           $0x19, Z24, Z8, K1
+	VBROADCASTSD     constants<>+1088(SB), Z24
+	VCMPPD           $0x16, Z24, Z8, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+1080(SB), Z24
+	VCMPPD           $0x19, Z24, Z23, K1
+	KORW             K2, K1, K1
+	VBROADCASTSD     constants<>+1088(SB), Z24
+	VCMPPD           $0x16, Z24, Z23, K2
+	KORW             K1, K2, K2
+	VMINPD           Z23, Z8, Z24
+	VMAXPD           Z23, Z8, Z25
+	VMULPD           Z3, Z25, Z26
+	VCMPPD           $0x1e, Z26, Z24, K1
+	VSUBPD           Z25, Z24, Z26
+	VBLENDMPD        Z26, Z24, K1, Z9
+	VADDPD           Z25, Z24, Z24
+	VBLENDMPD        Z24, Z25, K1, Z10
+	VDIVPD           Z10, Z9, Z24
+	VBLENDMPD        Z1, Z0, K1, Z11
+	VMULPD           Z24, Z24, Z25
+	VMULPD           Z25, Z24, Z26
+	VMULPD           Z25, Z25, Z27
+	VBROADCASTSD     constants<>+624(SB), Z28
+	VMOVAPD          Z28, Z28
+	VFMADD213PD.BCST constants<>+632(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+640(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+648(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+656(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+664(SB), Z27, Z28
+	VBROADCASTSD     constants<>+672(SB), Z29
+	VMOVAPD          Z29, Z29
+	VFMADD213PD.BCST constants<>+680(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+688(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+696(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+704(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+712(SB), Z27, Z29
+	VMOVAPD          Z29, Z27
+	VFMADD231PD      Z25, Z28, Z27
+	VMULPD           Z27, Z26, Z25
+	VCMPPD           $0x1e, Z23, Z8, K1
+	VSUBPD           Z11, Z2, Z8
+	VBLENDMPD        Z8, Z11, K1, Z12
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VXORPD           Z8, Z24, Z8
+	VBLENDMPD        Z8, Z24, K1, Z13
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VXORPD           Z8, Z25, Z8
+	VBLENDMPD        Z8, Z25, K1, Z14
+	VCMPPD           $0x11, Z0, Z7, K1
+	VBROADCASTSD     constants<>+1096(SB), Z8
+	VSUBPD           Z12, Z8, Z8
+	VBLENDMPD        Z8, Z12, K1, Z15
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VXORPD           Z8, Z13, Z8
+	VBROADCASTSD     constants<>+168(SB), Z23
+	VANDPD           Z23, Z7, Z7
+	VXORPD           Z7, Z14, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z5, Z15, Z7
+	VADDPD           Z7, Z8, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z4, Z15, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z7
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z6, Z6
+	VORPD            Z6, Z7, Z6
+	KMOVB            K2, DI
+	KNOTW            K2, K1
+	TESTQ            DI, DI
+	JZ               pastEven
+	VMOVUPD          Z6, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z6, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
+	JMP      past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, DI
+	BZHIQ            CX, DI, DI
+	KMOVW            DI, K1
+	VMOVUPD.Z        (BX)(DX*8), K1, Z6
+	VMOVUPD.Z        (SI)(DX*8), K1, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z6, Z8
+	VBROADCASTSD     constants<>+160(SB), Z9
+	VANDPD           Z9, Z7, Z9
+	VBROADCASTSD     constants<>+1080(SB), Z10
+	VCMPPD           $0x19, Z10, Z8, K2
+	VBROADCASTSD     constants<>+1088(SB), Z10
+	VCMPPD           $0x16, Z10, Z8, K3
+	KORW             K2, K3, K3
+	VBROADCASTSD     constants<>+1080(SB), Z10
+	VCMPPD           $0x19, Z10, Z9, K2
+	KORW             K3, K2, K2
+	VBROADCASTSD     constants<>+1088(SB), Z10
+	VCMPPD           $0x16, Z10, Z9, K3
+	KORW             K2, K3, K3
+	VMINPD           Z9, Z8, Z10
+	VMAXPD           Z9, Z8, Z11
+	VMULPD           Z3, Z11, Z3
+	VCMPPD           $0x1e, Z3, Z10, K2
+	VSUBPD           Z11, Z10, Z3
+	VBLENDMPD        Z3, Z10, K2, Z16
+	VADDPD           Z11, Z10, Z3
+	VBLENDMPD        Z3, Z11, K2, Z17
+	VDIVPD           Z17, Z16, Z3
+	VBLENDMPD        Z1, Z0, K2, Z18
+	VMULPD           Z3, Z3, Z1
+	VMULPD           Z1, Z3, Z10
+	VMULPD           Z1, Z1, Z11
+	VBROADCASTSD     constants<>+624(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+632(SB), Z11, Z12
+	VFMADD213PD.BCST constants<>+640(SB), Z11, Z12
+	VFMADD213PD.BCST constants<>+648(SB), Z11, Z12
+	VFMADD213PD.BCST constants<>+656(SB), Z11, Z12
+	VFMADD213PD.BCST constants<>+664(SB), Z11, Z12
+	VBROADCASTSD     constants<>+672(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+680(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+688(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+696(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+704(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+712(SB), Z11, Z13
+	VMOVAPD          Z13, Z11
+	VFMADD231PD      Z1, Z12, Z11
+	VMULPD           Z11, Z10, Z1
+	VCMPPD           $0x1e, Z9, Z8, K2
+	VSUBPD           Z18, Z2, Z2
+	VBLENDMPD        Z2, Z18, K2, Z19
+	VBROADCASTSD     constants<>+168(SB), Z2
+	VXORPD           Z2, Z3, Z2
+	VBLENDMPD        Z2, Z3, K2, Z20
+	VBROADCASTSD     constants<>+168(SB), Z2
+	VXORPD           Z2, Z1, Z2
+	VBLENDMPD        Z2, Z1, K2, Z21
+	VCMPPD           $0x11, Z0, Z7, K2
+	VBROADCASTSD     constants<>+1096(SB), Z0
+	VSUBPD           Z19, Z0, Z0
+	VBLENDMPD        Z0, Z19, K2, Z22
+	VBROADCASTSD     constants<>+168(SB), Z0
+	VANDPD           Z0, Z7, Z0
+	VXORPD           Z0, Z20, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z7, Z1
+	VXORPD           Z1, Z21, Z1
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z5, Z22, Z1
+	VADDPD           Z1, Z0, Z0
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z4, Z22, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z6, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K3, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             BX, odd+48(FP)
+	RET
+
+partEven:
+	VMOVUPD Z0, K1, (AX)(DX*8)
+	ADDQ    CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
+	RET
+
+// func logAddExpF64AVX512(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+TEXT ·logAddExpF64AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         y+16(FP), SI
+	MOVQ         n+24(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+32(FP), DI
+	TESTB        DI, DI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VMOVUPD          (BX)(DX*8), Z5
+	VMOVUPD          (SI)(DX*8), Z6
+	VMAXPD           Z6, Z5, Z7
+	VMINPD           Z6, Z5, Z8
+	VSUBPD           Z7, Z8, Z8
+	VCMPPD           $0x03, Z6, Z5, K1
+	VBROADCASTSD     constants<>+496(SB), Z5
+	VCMPPD           $0x16, Z5, Z8, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+8(SB), Z5
+	VMINPD           Z8, Z5, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z6
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z6, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z6, Z5
+	VMULPD           Z5, Z5, Z8
+	VMULPD           Z5, Z5, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z5, Z10, Z9
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z9, Z8, Z5
+	VADDPD           Z4, Z5, Z5
+	VSCALEFPD        Z6, Z5, Z5
+	VADDPD           Z4, Z5, Z6
+	VSUBPD           Z4, Z6, Z8
+	VSUBPD           Z8, Z5, Z5
+	VBROADCASTSD     constants<>+216(SB), Z8
+	VPADDQ           Z8, Z6, Z8
+	VPSRLQ           $0x34, Z8, Z9
+	VBROADCASTSD     constants<>+224(SB), Z10
+	VORPD            Z10, Z9, Z9
+	VBROADCASTSD     constants<>+232(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VBROADCASTSD     constants<>+240(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+248(SB), Z10
+	VPADDQ           Z10, Z8, Z8
+	VSUBPD           Z4, Z8, Z8
+	VDIVPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+192(SB), Z6
+	VADDPD           Z6, Z8, Z6
+	VRCP14PD         Z6, Z10
+	VMOVAPD          Z4, Z11
+	VFNMADD231PD     Z10, Z6, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z4, Z10
+	VFNMADD231PD     Z12, Z6, Z10
+	VMOVAPD          Z12, Z6
+	VFMADD231PD      Z10, Z12, Z6
+	VMULPD           Z6, Z8, Z6
+	VMULPD           Z6, Z6, Z10
+	VBROADCASTSD     constants<>+136(SB), Z11
+	VMULPD           Z11, Z8, Z11
+	VMULPD           Z8, Z11, Z11
+	VMULPD           Z10, Z10, Z12
+	VBROADCASTSD     constants<>+256(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+272(SB), Z12, Z13
+	VBROADCASTSD     constants<>+280(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+304(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z10, Z13, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z10, Z13
+	VBROADCASTSD     constants<>+312(SB), Z10
+	VMULPD           Z10, Z9, Z10
+	VADDPD           Z5, Z10, Z5
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z13, Z6, Z5
+	VSUBPD           Z5, Z11, Z5
+	VSUBPD           Z5, Z8, Z5
+	VBROADCASTSD     constants<>+320(SB), Z6
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z6, Z9, Z5
+	VADDPD           Z5, Z7, Z5
+	KMOVB            K2, DI
+	KNOTW            K2, K1
+	TESTQ            DI, DI
+	JZ               loopEven
+	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+loopEven:
+	VMOVUPD Z5, (AX)(DX*8)
+	ADDQ    $+8, DX
+	SUBQ    $+8, CX
+	JMP     loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*8)
+	VMOVUPD          (BX)(DX*8), Z5
+	PREFETCHT0       4096(SI)(DX*8)
+	VMOVUPD          (SI)(DX*8), Z6
+	VMAXPD           Z6, Z5, Z7
+	VMINPD           Z6, Z5, Z8
+	VSUBPD           Z7, Z8, Z8
+	VCMPPD           $0x03, Z6, Z5, K1
+	VBROADCASTSD     constants<>+496(SB), Z5
+	VCMPPD           $0x16, Z5, Z8, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+8(SB), Z5
+	VMINPD           Z8, Z5, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z6
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z6, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z6, Z5
+	VMULPD           Z5, Z5, Z8
+	VMULPD           Z5, Z5, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z5, Z10, Z9
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z9, Z8, Z5
+	VADDPD           Z4, Z5, Z5
+	VSCALEFPD        Z6, Z5, Z5
+	VADDPD           Z4, Z5, Z6
+	VSUBPD           Z4, Z6, Z8
+	VSUBPD           Z8, Z5, Z5
+	VBROADCASTSD     constants<>+216(SB), Z8
+	VPADDQ           Z8, Z6, Z8
+	VPSRLQ           $0x34, Z8, Z9
+	VBROADCASTSD     constants<>+224(SB), Z10
+	VORPD            Z10, Z9, Z9
+	VBROADCASTSD     constants<>+232(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VBROADCASTSD     constants<>+240(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+248(SB), Z10
+	VPADDQ           Z10, Z8, Z8
+	VSUBPD           Z4, Z8, Z8
+	VDIVPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+192(SB), Z6
+	VADDPD           Z6, Z8, Z6
+	VRCP14PD         Z6, Z10
+	VMOVAPD          Z4, Z11
+	VFNMADD231PD     Z10, Z6, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z4, Z10
+	VFNMADD231PD     Z12, Z6, Z10
+	VMOVAPD          Z12, Z6
+	VFMADD231PD      Z10, Z12, Z6
+	VMULPD           Z6, Z8, Z6
+	VMULPD           Z6, Z6, Z10
+	VBROADCASTSD     constants<>+136(SB), Z11
+	VMULPD           Z11, Z8, Z11
+	VMULPD           Z8, Z11, Z11
+	VMULPD           Z10, Z10, Z12
+	VBROADCASTSD     constants<>+256(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+272(SB), Z12, Z13
+	VBROADCASTSD     constants<>+280(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+304(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z10, Z13, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z10, Z13
+	VBROADCASTSD     constants<>+312(SB), Z10
+	VMULPD           Z10, Z9, Z10
+	VADDPD           Z5, Z10, Z5
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z13, Z6, Z5
+	VSUBPD           Z5, Z11, Z5
+	VSUBPD           Z5, Z8, Z5
+	VBROADCASTSD     constants<>+320(SB), Z6
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z6, Z9, Z5
+	VADDPD           Z5, Z7, Z5
+	KMOVB            K2, DI
+	KNOTW            K2, K1
+	TESTQ            DI, DI
+	JZ               pastEven
+	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+pastEven:
+	VMOVNTPD Z5, (AX)(DX*8)
+	ADDQ     $+8, DX
+	SUBQ     $+8, CX
+	JMP      past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, DI
+	BZHIQ            CX, DI, DI
+	KMOVW            DI, K1
+	VMOVUPD.Z        (BX)(DX*8), K1, Z5
+	VMOVUPD.Z        (SI)(DX*8), K1, Z6
+	VMAXPD           Z6, Z5, Z7
+	VMINPD           Z6, Z5, Z8
+	VSUBPD           Z7, Z8, Z8
+	VCMPPD           $0x03, Z6, Z5, K2
+	VBROADCASTSD     constants<>+496(SB), Z5
+	VCMPPD           $0x16, Z5, Z8, K3
+	KORW             K2, K3, K3
+	VBROADCASTSD     constants<>+8(SB), Z5
+	VMINPD           Z8, Z5, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z0
+	VMOVAPD          Z5, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z2
+	VMULPD           Z1, Z1, Z3
+	VBROADCASTSD     constants<>+56(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+64(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+72(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+80(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+88(SB), Z3, Z5
+	VBROADCASTSD     constants<>+96(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+104(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+112(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+120(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+128(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+136(SB), Z3, Z6
+	VMOVAPD          Z6, Z3
+	VFMADD231PD      Z1, Z5, Z3
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z3, Z2, Z1
+	VADDPD           Z4, Z1, Z1
+	VSCALEFPD        Z0, Z1, Z0
+	VADDPD           Z4, Z0, Z1
+	VSUBPD           Z4, Z1, Z2
+	VSUBPD           Z2, Z0, Z0
+	VBROADCASTSD     constants<>+216(SB), Z2
+	VPADDQ           Z2, Z1, Z2
+	VPSRLQ           $0x34, Z2, Z3
+	VBROADCASTSD     constants<>+224(SB), Z5
+	VORPD            Z5, Z3, Z3
+	VBROADCASTSD     constants<>+232(SB), Z5
+	VSUBPD           Z5, Z3, Z3
+	VBROADCASTSD     constants<>+240(SB), Z5
+	VANDPD           Z5, Z2, Z2
+	VBROADCASTSD     constants<>+248(SB), Z5
+	VPADDQ           Z5, Z2, Z2
+	VSUBPD           Z4, Z2, Z2
+	VDIVPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+192(SB), Z1
+	VADDPD           Z1, Z2, Z1
+	VRCP14PD         Z1, Z5
+	VMOVAPD          Z4, Z6
+	VFNMADD231PD     Z5, Z1, Z6
+	VMOVAPD          Z5, Z8
+	VFMADD231PD      Z6, Z5, Z8
+	VMOVAPD          Z4, Z4
+	VFNMADD231PD     Z8, Z1, Z4
+	VMOVAPD          Z8, Z1
+	VFMADD231PD      Z4, Z8, Z1
+	VMULPD           Z1, Z2, Z1
+	VMULPD           Z1, Z1, Z4
+	VBROADCASTSD     constants<>+136(SB), Z5
+	VMULPD           Z5, Z2, Z5
+	VMULPD           Z2, Z5, Z5
+	VMULPD           Z4, Z4, Z6
+	VBROADCASTSD     constants<>+256(SB), Z8
+	VMOVAPD          Z8, Z8
+	VFMADD213PD.BCST constants<>+264(SB), Z6, Z8
+	VFMADD213PD.BCST constants<>+272(SB), Z6, Z8
+	VBROADCASTSD     constants<>+280(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+288(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+296(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+304(SB), Z6, Z9
+	VMOVAPD          Z9, Z6
+	VFMADD231PD      Z4, Z8, Z6
+	VMOVAPD          Z5, Z8
+	VFMADD231PD      Z6, Z4, Z8
+	VBROADCASTSD     constants<>+312(SB), Z4
+	VMULPD           Z4, Z3, Z4
+	VADDPD           Z0, Z4, Z0
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z8, Z1, Z0
+	VSUBPD           Z0, Z5, Z0
+	VSUBPD           Z0, Z2, Z0
+	VBROADCASTSD     constants<>+320(SB), Z1
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z1, Z3, Z0
+	VADDPD           Z0, Z7, Z0
+	KANDW            K1, K3, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             BX, odd+48(FP)
+	RET
+
+partEven:
+	VMOVUPD Z0, K1, (AX)(DX*8)
+	ADDQ    CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
+	RET
+
+// func expF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·expF32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z5
 	VBROADCASTSD     constants<>+8(SB), Z6
 	VMINPD           Z5, Z6, Z5
 	VBROADCASTSD     constants<>+16(SB), Z6
@@ -7263,16 +17529,16 @@ loop:
 	VADDPD           Z4, Z5, Z5
 	VSCALEFPD        Z6, Z5, Z5
 	VCVTPD2PS        Z5, Y5
-	VMOVUPS          Y5, (AX)(BX*4)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVUPS          Y5, (AX)(DX*4)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*4)
-	VCVTPS2PD        (CX)(BX*4), Z5
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z5
 	VBROADCASTSD     constants<>+8(SB), Z6
 	VMINPD           Z5, Z6, Z5
 	VBROADCASTSD     constants<>+16(SB), Z6
@@ -7306,18 +17572,18 @@ past:
 	VADDPD           Z4, Z5, Z5
 	VSCALEFPD        Z6, Z5, Z5
 	VCVTPD2PS        Z5, Y5
-	VMOVNTPS         Y5, (AX)(BX*4)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVNTPS         Y5, (AX)(DX*4)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VCVTPS2PD.Z      (CX)(BX*4), K1, Z5
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z5
 	VBROADCASTSD     constants<>+8(SB), Z6
 	VMINPD           Z5, Z6, Z5
 	VBROADCASTSD     constants<>+16(SB), Z6
@@ -7351,12 +17617,12 @@ tail:
 	VADDPD           Z4, Z1, Z1
 	VSCALEFPD        Z0, Z1, Z0
 	VCVTPD2PS        Z0, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
-	ADDQ             DX, BX
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	ADDQ             CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -7365,9 +17631,9 @@ done:
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·expm1F32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
 	VBROADCASTSD constants<>+24(SB), Z0
 	VBROADCASTSD constants<>+32(SB), Z1
 	VBROADCASTSD constants<>+48(SB), Z2
@@ -7378,9 +17644,9 @@ TEXT ·expm1F32AVX512(SB), NOSPLIT, $0-48
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VCVTPS2PD        (CX)(BX*4), Z4
+	VCVTPS2PD        (BX)(DX*4), Z4
 	VBROADCASTSD     constants<>+144(SB), Z5
 	VMINPD           Z4, Z5, Z5
 	VBROADCASTSD     constants<>+152(SB), Z6
@@ -7425,16 +17691,16 @@ loop:
 	VANDPD           Z6, Z4, Z4
 	VORPD            Z4, Z5, Z4
 	VCVTPD2PS        Z4, Y4
-	VMOVUPS          Y4, (AX)(BX*4)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVUPS          Y4, (AX)(DX*4)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*4)
-	VCVTPS2PD        (CX)(BX*4), Z4
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z4
 	VBROADCASTSD     constants<>+144(SB), Z5
 	VMINPD           Z4, Z5, Z5
 	VBROADCASTSD     constants<>+152(SB), Z6
@@ -7479,18 +17745,18 @@ past:
 	VANDPD           Z6, Z4, Z4
 	VORPD            Z4, Z5, Z4
 	VCVTPD2PS        Z4, Y4
-	VMOVNTPS         Y4, (AX)(BX*4)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVNTPS         Y4, (AX)(DX*4)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VCVTPS2PD.Z      (CX)(BX*4), K1, Z4
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z4
 	VBROADCASTSD     constants<>+144(SB), Z5
 	VMINPD           Z4, Z5, Z5
 	VBROADCASTSD     constants<>+152(SB), Z6
@@ -7535,23 +17801,23 @@ tail:
 	VANDPD           Z1, Z4, Z1
 	VORPD            Z1, Z0, Z0
 	VCVTPD2PS        Z0, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
-	ADDQ             DX, BX
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	ADDQ             CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
 
-// func tanhF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// func sinhF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
-TEXT ·tanhF32AVX512(SB), NOSPLIT, $0-48
+TEXT ·sinhF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
 	VBROADCASTSD constants<>+24(SB), Z0
 	VBROADCASTSD constants<>+32(SB), Z1
 	VBROADCASTSD constants<>+48(SB), Z2
@@ -7562,12 +17828,447 @@ TEXT ·tanhF32AVX512(SB), NOSPLIT, $0-48
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VCVTPS2PD        (CX)(BX*4), Z5
+	VCVTPS2PD        (BX)(DX*4), Z5
 	VBROADCASTSD     constants<>+160(SB), Z6
 	VANDPD           Z6, Z5, Z6
 	VBROADCASTSD     constants<>+176(SB), Z7
+	VCMPPD           $0x16, Z7, Z6, K1
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z8
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z2, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z3, Z8, Z6
+	VMULPD           Z6, Z6, Z8
+	VMULPD           Z6, Z6, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z6, Z10, Z9
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z9, Z8, Z6
+	VPSLLQ           $0x34, Z7, Z7
+	VPADDQ           Z4, Z7, Z7
+	VSUBPD           Z4, Z7, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z6, Z7, Z8
+	VADDPD           Z4, Z8, Z6
+	VDIVPD           Z6, Z8, Z6
+	VADDPD           Z6, Z8, Z6
+	VBROADCASTSD     constants<>+136(SB), Z7
+	VMULPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PS Z5, Y5
+	VMOVUPS   Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+176(SB), Z7
+	VCMPPD           $0x16, Z7, Z6, K1
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z8
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z2, Z8, Z6
+	VMOVAPD          Z6, Z6
+	VFNMADD231PD     Z3, Z8, Z6
+	VMULPD           Z6, Z6, Z8
+	VMULPD           Z6, Z6, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z6, Z10, Z9
+	VMOVAPD          Z6, Z6
+	VFMADD231PD      Z9, Z8, Z6
+	VPSLLQ           $0x34, Z7, Z7
+	VPADDQ           Z4, Z7, Z7
+	VSUBPD           Z4, Z7, Z8
+	VMOVAPD          Z8, Z8
+	VFMADD231PD      Z6, Z7, Z8
+	VADDPD           Z4, Z8, Z6
+	VDIVPD           Z6, Z8, Z6
+	VADDPD           Z6, Z8, Z6
+	VBROADCASTSD     constants<>+136(SB), Z7
+	VMULPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z6
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z5, Y5
+	VMOVNTPS  Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+176(SB), Z7
+	VCMPPD           $0x16, Z7, Z6, K2
+	VMOVAPD          Z1, Z7
+	VFMADD231PD      Z0, Z6, Z7
+	VSUBPD           Z1, Z7, Z0
+	VMOVAPD          Z6, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+56(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z2, Z3
+	VBROADCASTSD     constants<>+96(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+104(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+112(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+120(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+128(SB), Z2, Z6
+	VFMADD213PD.BCST constants<>+136(SB), Z2, Z6
+	VMOVAPD          Z6, Z2
+	VFMADD231PD      Z1, Z3, Z2
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	VPSLLQ           $0x34, Z7, Z0
+	VPADDQ           Z4, Z0, Z0
+	VSUBPD           Z4, Z0, Z2
+	VMOVAPD          Z2, Z2
+	VFMADD231PD      Z1, Z0, Z2
+	VADDPD           Z4, Z2, Z0
+	VDIVPD           Z0, Z2, Z0
+	VADDPD           Z0, Z2, Z0
+	VBROADCASTSD     constants<>+136(SB), Z1
+	VMULPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z5, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func coshF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·coshF32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+176(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K1
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z7
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z7, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z7, Z5
+	VMULPD           Z5, Z5, Z7
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VPSLLQ           $0x34, Z6, Z6
+	VPADDQ           Z4, Z6, Z6
+	VMOVAPD          Z6, Z7
+	VFMADD231PD      Z5, Z6, Z7
+	VDIVPD           Z7, Z4, Z5
+	VADDPD           Z5, Z7, Z5
+	VBROADCASTSD     constants<>+136(SB), Z6
+	VMULPD           Z6, Z5, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PS Z5, Y5
+	VMOVUPS   Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+176(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K1
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z7
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z7, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z7, Z5
+	VMULPD           Z5, Z5, Z7
+	VMULPD           Z5, Z5, Z8
+	VBROADCASTSD     constants<>+56(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+64(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+72(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+80(SB), Z8, Z9
+	VFMADD213PD.BCST constants<>+88(SB), Z8, Z9
+	VBROADCASTSD     constants<>+96(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+104(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+112(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+120(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+128(SB), Z8, Z10
+	VFMADD213PD.BCST constants<>+136(SB), Z8, Z10
+	VMOVAPD          Z10, Z8
+	VFMADD231PD      Z5, Z9, Z8
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z8, Z7, Z5
+	VPSLLQ           $0x34, Z6, Z6
+	VPADDQ           Z4, Z6, Z6
+	VMOVAPD          Z6, Z7
+	VFMADD231PD      Z5, Z6, Z7
+	VDIVPD           Z7, Z4, Z5
+	VADDPD           Z5, Z7, Z5
+	VBROADCASTSD     constants<>+136(SB), Z6
+	VMULPD           Z6, Z5, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z5, Y5
+	VMOVNTPS  Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+176(SB), Z6
+	VCMPPD           $0x16, Z6, Z5, K2
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z0
+	VMOVAPD          Z5, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+56(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z2, Z3
+	VBROADCASTSD     constants<>+96(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+104(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+112(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+120(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+128(SB), Z2, Z5
+	VFMADD213PD.BCST constants<>+136(SB), Z2, Z5
+	VMOVAPD          Z5, Z2
+	VFMADD231PD      Z1, Z3, Z2
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	VPSLLQ           $0x34, Z6, Z0
+	VPADDQ           Z4, Z0, Z0
+	VMOVAPD          Z0, Z2
+	VFMADD231PD      Z1, Z0, Z2
+	VDIVPD           Z2, Z4, Z0
+	VADDPD           Z0, Z2, Z0
+	VBROADCASTSD     constants<>+136(SB), Z1
+	VMULPD           Z1, Z0, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func tanhF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·tanhF32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+184(SB), Z7
 	VMINPD           Z6, Z7, Z6
 	VADDPD           Z6, Z6, Z6
 	VMOVAPD          Z1, Z7
@@ -7601,7 +18302,7 @@ loop:
 	VSUBPD           Z4, Z7, Z8
 	VMOVAPD          Z8, Z8
 	VFMADD231PD      Z6, Z7, Z8
-	VBROADCASTSD     constants<>+184(SB), Z6
+	VBROADCASTSD     constants<>+192(SB), Z6
 	VADDPD           Z6, Z8, Z6
 	VDIVPD           Z6, Z8, Z6
 	VBROADCASTSD     constants<>+160(SB), Z7
@@ -7610,19 +18311,19 @@ loop:
 	VANDPD           Z7, Z5, Z5
 	VORPD            Z5, Z6, Z5
 	VCVTPD2PS        Z5, Y5
-	VMOVUPS          Y5, (AX)(BX*4)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVUPS          Y5, (AX)(DX*4)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*4)
-	VCVTPS2PD        (CX)(BX*4), Z5
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z5
 	VBROADCASTSD     constants<>+160(SB), Z6
 	VANDPD           Z6, Z5, Z6
-	VBROADCASTSD     constants<>+176(SB), Z7
+	VBROADCASTSD     constants<>+184(SB), Z7
 	VMINPD           Z6, Z7, Z6
 	VADDPD           Z6, Z6, Z6
 	VMOVAPD          Z1, Z7
@@ -7656,7 +18357,7 @@ past:
 	VSUBPD           Z4, Z7, Z8
 	VMOVAPD          Z8, Z8
 	VFMADD231PD      Z6, Z7, Z8
-	VBROADCASTSD     constants<>+184(SB), Z6
+	VBROADCASTSD     constants<>+192(SB), Z6
 	VADDPD           Z6, Z8, Z6
 	VDIVPD           Z6, Z8, Z6
 	VBROADCASTSD     constants<>+160(SB), Z7
@@ -7665,21 +18366,21 @@ past:
 	VANDPD           Z7, Z5, Z5
 	VORPD            Z5, Z6, Z5
 	VCVTPD2PS        Z5, Y5
-	VMOVNTPS         Y5, (AX)(BX*4)
-	ADDQ             $+8, BX
-	SUBQ             $+8, DX
+	VMOVNTPS         Y5, (AX)(DX*4)
+	ADDQ             $+8, DX
+	SUBQ             $+8, CX
 	JMP              past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VCVTPS2PD.Z      (CX)(BX*4), K1, Z5
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z5
 	VBROADCASTSD     constants<>+160(SB), Z6
 	VANDPD           Z6, Z5, Z6
-	VBROADCASTSD     constants<>+176(SB), Z7
+	VBROADCASTSD     constants<>+184(SB), Z7
 	VMINPD           Z6, Z7, Z6
 	VADDPD           Z6, Z6, Z6
 	VMOVAPD          Z1, Z7
@@ -7713,7 +18414,7 @@ tail:
 	VSUBPD           Z4, Z0, Z2
 	VMOVAPD          Z2, Z2
 	VFMADD231PD      Z1, Z0, Z2
-	VBROADCASTSD     constants<>+184(SB), Z0
+	VBROADCASTSD     constants<>+192(SB), Z0
 	VADDPD           Z0, Z2, Z0
 	VDIVPD           Z0, Z2, Z0
 	VBROADCASTSD     constants<>+160(SB), Z1
@@ -7722,12 +18423,12 @@ tail:
 	VANDPD           Z1, Z5, Z1
 	VORPD            Z1, Z0, Z0
 	VCVTPD2PS        Z0, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
-	ADDQ             DX, BX
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	ADDQ             CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -7736,37 +18437,37 @@ done:
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·logF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
 	VBROADCASTSD constants<>+0(SB), Z0
-	VBROADCASTSD constants<>+184(SB), Z1
+	VBROADCASTSD constants<>+192(SB), Z1
 	VBROADCASTSD constants<>+136(SB), Z2
-	VBROADCASTSD constants<>+312(SB), Z3
-	VBROADCASTSD constants<>+304(SB), Z4
+	VBROADCASTSD constants<>+320(SB), Z3
+	VBROADCASTSD constants<>+312(SB), Z4
 	MOVB         past+24(FP), SI
 	TESTB        SI, SI
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VCVTPS2PD        (CX)(BX*4), Z5
-	VBROADCASTSD     constants<>+192(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
+	VCVTPS2PD        (BX)(DX*4), Z5
 	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+208(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K2
 	KORW             K1, K2, K2
-	VBROADCASTSD     constants<>+208(SB), Z6
+	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
 	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+216(SB), Z7
-	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+224(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+232(SB), Z7
-	VANDPD           Z7, Z5, Z5
+	VSUBPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+248(SB), Z7
 	VPADDQ           Z7, Z5, Z5
 	VSUBPD           Z0, Z5, Z5
 	VADDPD           Z1, Z5, Z7
@@ -7784,15 +18485,15 @@ loop:
 	VMULPD           Z2, Z5, Z9
 	VMULPD           Z5, Z9, Z9
 	VMULPD           Z8, Z8, Z10
-	VBROADCASTSD     constants<>+248(SB), Z11
+	VBROADCASTSD     constants<>+256(SB), Z11
 	VMOVAPD          Z11, Z11
-	VFMADD213PD.BCST constants<>+256(SB), Z10, Z11
 	VFMADD213PD.BCST constants<>+264(SB), Z10, Z11
-	VBROADCASTSD     constants<>+272(SB), Z12
+	VFMADD213PD.BCST constants<>+272(SB), Z10, Z11
+	VBROADCASTSD     constants<>+280(SB), Z12
 	VMOVAPD          Z12, Z12
-	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
 	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
 	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+304(SB), Z10, Z12
 	VMOVAPD          Z12, Z10
 	VFMADD231PD      Z8, Z11, Z10
 	VMOVAPD          Z9, Z11
@@ -7809,39 +18510,39 @@ loop:
 	TESTQ            SI, SI
 	JZ               loopEven
 	VCVTPD2PS        Z5, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
 	VCVTPD2PS Z5, Y5
-	VMOVUPS   Y5, (AX)(BX*4)
-	ADDQ      $+8, BX
-	SUBQ      $+8, DX
+	VMOVUPS   Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
 	JMP       loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*4)
-	VCVTPS2PD        (CX)(BX*4), Z5
-	VBROADCASTSD     constants<>+192(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z5
 	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+208(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K2
 	KORW             K1, K2, K2
-	VBROADCASTSD     constants<>+208(SB), Z6
+	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
 	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+216(SB), Z7
-	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+224(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+232(SB), Z7
-	VANDPD           Z7, Z5, Z5
+	VSUBPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+248(SB), Z7
 	VPADDQ           Z7, Z5, Z5
 	VSUBPD           Z0, Z5, Z5
 	VADDPD           Z1, Z5, Z7
@@ -7859,15 +18560,15 @@ past:
 	VMULPD           Z2, Z5, Z9
 	VMULPD           Z5, Z9, Z9
 	VMULPD           Z8, Z8, Z10
-	VBROADCASTSD     constants<>+248(SB), Z11
+	VBROADCASTSD     constants<>+256(SB), Z11
 	VMOVAPD          Z11, Z11
-	VFMADD213PD.BCST constants<>+256(SB), Z10, Z11
 	VFMADD213PD.BCST constants<>+264(SB), Z10, Z11
-	VBROADCASTSD     constants<>+272(SB), Z12
+	VFMADD213PD.BCST constants<>+272(SB), Z10, Z11
+	VBROADCASTSD     constants<>+280(SB), Z12
 	VMOVAPD          Z12, Z12
-	VFMADD213PD.BCST constants<>+280(SB), Z10, Z12
 	VFMADD213PD.BCST constants<>+288(SB), Z10, Z12
 	VFMADD213PD.BCST constants<>+296(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+304(SB), Z10, Z12
 	VMOVAPD          Z12, Z10
 	VFMADD231PD      Z8, Z11, Z10
 	VMOVAPD          Z9, Z11
@@ -7884,41 +18585,41 @@ past:
 	TESTQ            SI, SI
 	JZ               pastEven
 	VCVTPD2PS        Z5, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
 	VCVTPD2PS Z5, Y5
-	VMOVNTPS  Y5, (AX)(BX*4)
-	ADDQ      $+8, BX
-	SUBQ      $+8, DX
+	VMOVNTPS  Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
 	JMP       past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VCVTPS2PD.Z      (CX)(BX*4), K1, Z5
-	VBROADCASTSD     constants<>+192(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K2
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z5
 	VBROADCASTSD     constants<>+200(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K2
+	VBROADCASTSD     constants<>+208(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K3
 	KORW             K2, K3, K3
-	VBROADCASTSD     constants<>+208(SB), Z6
+	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
 	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+216(SB), Z7
-	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+224(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VORPD            Z7, Z6, Z6
 	VBROADCASTSD     constants<>+232(SB), Z7
-	VANDPD           Z7, Z5, Z5
+	VSUBPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
+	VANDPD           Z7, Z5, Z5
+	VBROADCASTSD     constants<>+248(SB), Z7
 	VPADDQ           Z7, Z5, Z5
 	VSUBPD           Z0, Z5, Z5
 	VADDPD           Z1, Z5, Z1
@@ -7936,15 +18637,15 @@ tail:
 	VMULPD           Z2, Z5, Z2
 	VMULPD           Z5, Z2, Z2
 	VMULPD           Z1, Z1, Z7
-	VBROADCASTSD     constants<>+248(SB), Z8
+	VBROADCASTSD     constants<>+256(SB), Z8
 	VMOVAPD          Z8, Z8
-	VFMADD213PD.BCST constants<>+256(SB), Z7, Z8
 	VFMADD213PD.BCST constants<>+264(SB), Z7, Z8
-	VBROADCASTSD     constants<>+272(SB), Z9
+	VFMADD213PD.BCST constants<>+272(SB), Z7, Z8
+	VBROADCASTSD     constants<>+280(SB), Z9
 	VMOVAPD          Z9, Z9
-	VFMADD213PD.BCST constants<>+280(SB), Z7, Z9
 	VFMADD213PD.BCST constants<>+288(SB), Z7, Z9
 	VFMADD213PD.BCST constants<>+296(SB), Z7, Z9
+	VFMADD213PD.BCST constants<>+304(SB), Z7, Z9
 	VMOVAPD          Z9, Z7
 	VFMADD231PD      Z1, Z8, Z7
 	VMOVAPD          Z2, Z8
@@ -7957,26 +18658,26 @@ tail:
 	VMOVAPD          Z0, Z0
 	VFMADD231PD      Z3, Z6, Z0
 	KANDW            K1, K3, K2
-	KMOVB            K2, CX
+	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
-	TESTQ            CX, CX
+	TESTQ            BX, BX
 	JZ               partEven
 	VCVTPD2PS        Z0, Y0
-	VMOVUPS          Y0, K2, (AX)(BX*4)
+	VMOVUPS          Y0, K2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
-	MOVQ             CX, odd+40(FP)
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
 	VCVTPD2PS Z0, Y0
-	VMOVUPS   Y0, K1, (AX)(BX*4)
-	ADDQ      DX, BX
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -7985,25 +18686,25 @@ done:
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·log1pF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
 	VBROADCASTSD constants<>+0(SB), Z0
-	VBROADCASTSD constants<>+184(SB), Z1
+	VBROADCASTSD constants<>+192(SB), Z1
 	VBROADCASTSD constants<>+136(SB), Z2
-	VBROADCASTSD constants<>+312(SB), Z3
-	VBROADCASTSD constants<>+304(SB), Z4
+	VBROADCASTSD constants<>+320(SB), Z3
+	VBROADCASTSD constants<>+312(SB), Z4
 	MOVB         past+24(FP), SI
 	TESTB        SI, SI
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VCVTPS2PD        (CX)(BX*4), Z5
-	VBROADCASTSD     constants<>+320(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
+	VCVTPS2PD        (BX)(DX*4), Z5
 	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+336(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K2
 	KORW             K1, K2, K2
 	VADDPD           Z0, Z5, Z6
@@ -8012,16 +18713,16 @@ loop:
 	VSUBPD           Z8, Z5, Z8
 	VSUBPD           Z7, Z0, Z7
 	VADDPD           Z7, Z8, Z7
-	VBROADCASTSD     constants<>+208(SB), Z8
+	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
 	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+216(SB), Z10
-	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+224(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+232(SB), Z10
-	VANDPD           Z10, Z8, Z8
+	VSUBPD           Z10, Z9, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+248(SB), Z10
 	VPADDQ           Z10, Z8, Z8
 	VSUBPD           Z0, Z8, Z8
 	VDIVPD           Z6, Z7, Z6
@@ -8040,15 +18741,15 @@ loop:
 	VMULPD           Z2, Z8, Z11
 	VMULPD           Z8, Z11, Z11
 	VMULPD           Z10, Z10, Z12
-	VBROADCASTSD     constants<>+248(SB), Z13
+	VBROADCASTSD     constants<>+256(SB), Z13
 	VMOVAPD          Z13, Z13
-	VFMADD213PD.BCST constants<>+256(SB), Z12, Z13
 	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
-	VBROADCASTSD     constants<>+272(SB), Z14
+	VFMADD213PD.BCST constants<>+272(SB), Z12, Z13
+	VBROADCASTSD     constants<>+280(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+280(SB), Z12, Z14
 	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
 	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+304(SB), Z12, Z14
 	VMOVAPD          Z14, Z12
 	VFMADD231PD      Z10, Z13, Z12
 	VMOVAPD          Z11, Z13
@@ -8071,27 +18772,27 @@ loop:
 	TESTQ            SI, SI
 	JZ               loopEven
 	VCVTPD2PS        Z5, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
 	VCVTPD2PS Z5, Y5
-	VMOVUPS   Y5, (AX)(BX*4)
-	ADDQ      $+8, BX
-	SUBQ      $+8, DX
+	VMOVUPS   Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
 	JMP       loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*4)
-	VCVTPS2PD        (CX)(BX*4), Z5
-	VBROADCASTSD     constants<>+320(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z5
 	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K1
+	VBROADCASTSD     constants<>+336(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K2
 	KORW             K1, K2, K2
 	VADDPD           Z0, Z5, Z6
@@ -8100,16 +18801,16 @@ past:
 	VSUBPD           Z8, Z5, Z8
 	VSUBPD           Z7, Z0, Z7
 	VADDPD           Z7, Z8, Z7
-	VBROADCASTSD     constants<>+208(SB), Z8
+	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
 	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+216(SB), Z10
-	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+224(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+232(SB), Z10
-	VANDPD           Z10, Z8, Z8
+	VSUBPD           Z10, Z9, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+248(SB), Z10
 	VPADDQ           Z10, Z8, Z8
 	VSUBPD           Z0, Z8, Z8
 	VDIVPD           Z6, Z7, Z6
@@ -8128,15 +18829,15 @@ past:
 	VMULPD           Z2, Z8, Z11
 	VMULPD           Z8, Z11, Z11
 	VMULPD           Z10, Z10, Z12
-	VBROADCASTSD     constants<>+248(SB), Z13
+	VBROADCASTSD     constants<>+256(SB), Z13
 	VMOVAPD          Z13, Z13
-	VFMADD213PD.BCST constants<>+256(SB), Z12, Z13
 	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
-	VBROADCASTSD     constants<>+272(SB), Z14
+	VFMADD213PD.BCST constants<>+272(SB), Z12, Z13
+	VBROADCASTSD     constants<>+280(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+280(SB), Z12, Z14
 	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
 	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+304(SB), Z12, Z14
 	VMOVAPD          Z14, Z12
 	VFMADD231PD      Z10, Z13, Z12
 	VMOVAPD          Z11, Z13
@@ -8159,29 +18860,29 @@ past:
 	TESTQ            SI, SI
 	JZ               pastEven
 	VCVTPD2PS        Z5, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
 	VCVTPD2PS Z5, Y5
-	VMOVNTPS  Y5, (AX)(BX*4)
-	ADDQ      $+8, BX
-	SUBQ      $+8, DX
+	VMOVNTPS  Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
 	JMP       past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VCVTPS2PD.Z      (CX)(BX*4), K1, Z5
-	VBROADCASTSD     constants<>+320(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K2
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z5
 	VBROADCASTSD     constants<>+328(SB), Z6
+	VCMPPD           $0x19, Z6, Z5, K2
+	VBROADCASTSD     constants<>+336(SB), Z6
 	VCMPPD           $0x16, Z6, Z5, K3
 	KORW             K2, K3, K3
 	VADDPD           Z0, Z5, Z6
@@ -8190,16 +18891,16 @@ tail:
 	VSUBPD           Z8, Z5, Z8
 	VSUBPD           Z7, Z0, Z7
 	VADDPD           Z7, Z8, Z7
-	VBROADCASTSD     constants<>+208(SB), Z8
+	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
 	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+216(SB), Z10
-	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+224(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VORPD            Z10, Z9, Z9
 	VBROADCASTSD     constants<>+232(SB), Z10
-	VANDPD           Z10, Z8, Z8
+	VSUBPD           Z10, Z9, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+248(SB), Z10
 	VPADDQ           Z10, Z8, Z8
 	VSUBPD           Z0, Z8, Z8
 	VDIVPD           Z6, Z7, Z6
@@ -8218,15 +18919,15 @@ tail:
 	VMULPD           Z2, Z8, Z2
 	VMULPD           Z8, Z2, Z2
 	VMULPD           Z1, Z1, Z7
-	VBROADCASTSD     constants<>+248(SB), Z10
+	VBROADCASTSD     constants<>+256(SB), Z10
 	VMOVAPD          Z10, Z10
-	VFMADD213PD.BCST constants<>+256(SB), Z7, Z10
 	VFMADD213PD.BCST constants<>+264(SB), Z7, Z10
-	VBROADCASTSD     constants<>+272(SB), Z11
+	VFMADD213PD.BCST constants<>+272(SB), Z7, Z10
+	VBROADCASTSD     constants<>+280(SB), Z11
 	VMOVAPD          Z11, Z11
-	VFMADD213PD.BCST constants<>+280(SB), Z7, Z11
 	VFMADD213PD.BCST constants<>+288(SB), Z7, Z11
 	VFMADD213PD.BCST constants<>+296(SB), Z7, Z11
+	VFMADD213PD.BCST constants<>+304(SB), Z7, Z11
 	VMOVAPD          Z11, Z7
 	VFMADD231PD      Z1, Z10, Z7
 	VMOVAPD          Z2, Z10
@@ -8245,26 +18946,26 @@ tail:
 	VANDPD           Z1, Z5, Z1
 	VORPD            Z1, Z0, Z0
 	KANDW            K1, K3, K2
-	KMOVB            K2, CX
+	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
-	TESTQ            CX, CX
+	TESTQ            BX, BX
 	JZ               partEven
 	VCVTPD2PS        Z0, Y0
-	VMOVUPS          Y0, K2, (AX)(BX*4)
+	VMOVUPS          Y0, K2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
-	MOVQ             CX, odd+40(FP)
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
 	VCVTPD2PS Z0, Y0
-	VMOVUPS   Y0, K1, (AX)(BX*4)
-	ADDQ      DX, BX
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -8273,14 +18974,14 @@ done:
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·sinF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
-	VBROADCASTSD constants<>+344(SB), Z0
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+352(SB), Z0
 	VBROADCASTSD constants<>+32(SB), Z1
-	VBROADCASTSD constants<>+368(SB), Z2
-	VBROADCASTSD constants<>+360(SB), Z3
-	VBROADCASTSD constants<>+352(SB), Z4
+	VBROADCASTSD constants<>+376(SB), Z2
+	VBROADCASTSD constants<>+368(SB), Z3
+	VBROADCASTSD constants<>+360(SB), Z4
 	VBROADCASTSD constants<>+136(SB), Z5
 	VBROADCASTSD constants<>+0(SB), Z6
 	MOVB         past+24(FP), SI
@@ -8288,12 +18989,12 @@ TEXT ·sinF32AVX512(SB), NOSPLIT, $0-48
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VCVTPS2PD        (CX)(BX*4), Z7
+	VCVTPS2PD        (BX)(DX*4), Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z13
+	VBROADCASTSD     constants<>+344(SB), Z13
 	VCMPPD           $0x16, Z13, Z8, K1
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -8307,44 +19008,44 @@ loop:
 	VMULPD           Z14, Z14, Z13
 	VMULPD           Z13, Z14, Z15
 	VMULPD           Z13, Z13, Z16
-	VBROADCASTSD     constants<>+376(SB), Z17
+	VBROADCASTSD     constants<>+384(SB), Z17
 	VMOVAPD          Z17, Z17
-	VFMADD213PD.BCST constants<>+384(SB), Z16, Z17
 	VFMADD213PD.BCST constants<>+392(SB), Z16, Z17
-	VBROADCASTSD     constants<>+400(SB), Z18
+	VFMADD213PD.BCST constants<>+400(SB), Z16, Z17
+	VBROADCASTSD     constants<>+408(SB), Z18
 	VMOVAPD          Z18, Z18
-	VFMADD213PD.BCST constants<>+408(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+416(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+424(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+432(SB), Z16, Z18
 	VMOVAPD          Z18, Z16
 	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z14, Z14
 	VFMADD231PD      Z16, Z15, Z14
 	VMULPD           Z13, Z13, Z15
 	VMULPD           Z13, Z13, Z16
-	VBROADCASTSD     constants<>+432(SB), Z17
+	VBROADCASTSD     constants<>+440(SB), Z17
 	VMOVAPD          Z17, Z17
-	VFMADD213PD.BCST constants<>+440(SB), Z16, Z17
 	VFMADD213PD.BCST constants<>+448(SB), Z16, Z17
-	VBROADCASTSD     constants<>+456(SB), Z18
+	VFMADD213PD.BCST constants<>+456(SB), Z16, Z17
+	VBROADCASTSD     constants<>+464(SB), Z18
 	VMOVAPD          Z18, Z18
-	VFMADD213PD.BCST constants<>+464(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+472(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+480(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+488(SB), Z16, Z18
 	VMOVAPD          Z18, Z16
 	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z6, Z17
 	VFNMADD231PD     Z5, Z13, Z17
 	VMOVAPD          Z17, Z13
 	VFMADD231PD      Z16, Z15, Z13
-	VBROADCASTSD     constants<>+496(SB), Z15
+	VBROADCASTSD     constants<>+504(SB), Z15
 	VPTESTMQ         Z15, Z8, K2
 	VBLENDMPD        Z13, Z14, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z13
 	VANDPD           Z13, Z8, Z8
 	VXORPD           Z8, Z9, Z8
-	VBROADCASTSD     constants<>+488(SB), Z13
+	VBROADCASTSD     constants<>+496(SB), Z13
 	VCMPPD           $0x00, Z13, Z7, K2
 	VBLENDMPD        Z7, Z8, K2, Z10
 	KMOVB            K1, SI
@@ -8352,27 +19053,27 @@ loop:
 	TESTQ            SI, SI
 	JZ               loopEven
 	VCVTPD2PS        Z10, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
 	VCVTPD2PS Z10, Y7
-	VMOVUPS   Y7, (AX)(BX*4)
-	ADDQ      $+8, BX
-	SUBQ      $+8, DX
+	VMOVUPS   Y7, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
 	JMP       loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*4)
-	VCVTPS2PD        (CX)(BX*4), Z7
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z13
+	VBROADCASTSD     constants<>+344(SB), Z13
 	VCMPPD           $0x16, Z13, Z8, K1
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -8386,44 +19087,44 @@ past:
 	VMULPD           Z14, Z14, Z13
 	VMULPD           Z13, Z14, Z15
 	VMULPD           Z13, Z13, Z16
-	VBROADCASTSD     constants<>+376(SB), Z17
+	VBROADCASTSD     constants<>+384(SB), Z17
 	VMOVAPD          Z17, Z17
-	VFMADD213PD.BCST constants<>+384(SB), Z16, Z17
 	VFMADD213PD.BCST constants<>+392(SB), Z16, Z17
-	VBROADCASTSD     constants<>+400(SB), Z18
+	VFMADD213PD.BCST constants<>+400(SB), Z16, Z17
+	VBROADCASTSD     constants<>+408(SB), Z18
 	VMOVAPD          Z18, Z18
-	VFMADD213PD.BCST constants<>+408(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+416(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+424(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+432(SB), Z16, Z18
 	VMOVAPD          Z18, Z16
 	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z14, Z14
 	VFMADD231PD      Z16, Z15, Z14
 	VMULPD           Z13, Z13, Z15
 	VMULPD           Z13, Z13, Z16
-	VBROADCASTSD     constants<>+432(SB), Z17
+	VBROADCASTSD     constants<>+440(SB), Z17
 	VMOVAPD          Z17, Z17
-	VFMADD213PD.BCST constants<>+440(SB), Z16, Z17
 	VFMADD213PD.BCST constants<>+448(SB), Z16, Z17
-	VBROADCASTSD     constants<>+456(SB), Z18
+	VFMADD213PD.BCST constants<>+456(SB), Z16, Z17
+	VBROADCASTSD     constants<>+464(SB), Z18
 	VMOVAPD          Z18, Z18
-	VFMADD213PD.BCST constants<>+464(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+472(SB), Z16, Z18
 	VFMADD213PD.BCST constants<>+480(SB), Z16, Z18
+	VFMADD213PD.BCST constants<>+488(SB), Z16, Z18
 	VMOVAPD          Z18, Z16
 	VFMADD231PD      Z13, Z17, Z16
 	VMOVAPD          Z6, Z17
 	VFNMADD231PD     Z5, Z13, Z17
 	VMOVAPD          Z17, Z13
 	VFMADD231PD      Z16, Z15, Z13
-	VBROADCASTSD     constants<>+496(SB), Z15
+	VBROADCASTSD     constants<>+504(SB), Z15
 	VPTESTMQ         Z15, Z8, K2
 	VBLENDMPD        Z13, Z14, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z13
 	VANDPD           Z13, Z8, Z8
 	VXORPD           Z8, Z9, Z8
-	VBROADCASTSD     constants<>+488(SB), Z13
+	VBROADCASTSD     constants<>+496(SB), Z13
 	VCMPPD           $0x00, Z13, Z7, K2
 	VBLENDMPD        Z7, Z8, K2, Z10
 	KMOVB            K1, SI
@@ -8431,29 +19132,29 @@ past:
 	TESTQ            SI, SI
 	JZ               pastEven
 	VCVTPD2PS        Z10, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
 	VCVTPD2PS Z10, Y7
-	VMOVNTPS  Y7, (AX)(BX*4)
-	ADDQ      $+8, BX
-	SUBQ      $+8, DX
+	VMOVNTPS  Y7, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
 	JMP       past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VCVTPS2PD.Z      (CX)(BX*4), K1, Z7
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z9
+	VBROADCASTSD     constants<>+344(SB), Z9
 	VCMPPD           $0x16, Z9, Z8, K2
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -8467,67 +19168,67 @@ tail:
 	VMULPD           Z1, Z1, Z0
 	VMULPD           Z0, Z1, Z2
 	VMULPD           Z0, Z0, Z3
-	VBROADCASTSD     constants<>+376(SB), Z4
+	VBROADCASTSD     constants<>+384(SB), Z4
 	VMOVAPD          Z4, Z4
-	VFMADD213PD.BCST constants<>+384(SB), Z3, Z4
 	VFMADD213PD.BCST constants<>+392(SB), Z3, Z4
-	VBROADCASTSD     constants<>+400(SB), Z9
+	VFMADD213PD.BCST constants<>+400(SB), Z3, Z4
+	VBROADCASTSD     constants<>+408(SB), Z9
 	VMOVAPD          Z9, Z9
-	VFMADD213PD.BCST constants<>+408(SB), Z3, Z9
 	VFMADD213PD.BCST constants<>+416(SB), Z3, Z9
 	VFMADD213PD.BCST constants<>+424(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+432(SB), Z3, Z9
 	VMOVAPD          Z9, Z3
 	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z3, Z2, Z1
 	VMULPD           Z0, Z0, Z2
 	VMULPD           Z0, Z0, Z3
-	VBROADCASTSD     constants<>+432(SB), Z4
+	VBROADCASTSD     constants<>+440(SB), Z4
 	VMOVAPD          Z4, Z4
-	VFMADD213PD.BCST constants<>+440(SB), Z3, Z4
 	VFMADD213PD.BCST constants<>+448(SB), Z3, Z4
-	VBROADCASTSD     constants<>+456(SB), Z9
+	VFMADD213PD.BCST constants<>+456(SB), Z3, Z4
+	VBROADCASTSD     constants<>+464(SB), Z9
 	VMOVAPD          Z9, Z9
-	VFMADD213PD.BCST constants<>+464(SB), Z3, Z9
 	VFMADD213PD.BCST constants<>+472(SB), Z3, Z9
 	VFMADD213PD.BCST constants<>+480(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+488(SB), Z3, Z9
 	VMOVAPD          Z9, Z3
 	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z6, Z4
 	VFNMADD231PD     Z5, Z0, Z4
 	VMOVAPD          Z4, Z0
 	VFMADD231PD      Z3, Z2, Z0
-	VBROADCASTSD     constants<>+496(SB), Z2
+	VBROADCASTSD     constants<>+504(SB), Z2
 	VPTESTMQ         Z2, Z8, K3
 	VBLENDMPD        Z0, Z1, K3, Z11
 	VPSLLQ           $0x3e, Z8, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
 	VANDPD           Z1, Z0, Z0
 	VXORPD           Z0, Z11, Z0
-	VBROADCASTSD     constants<>+488(SB), Z1
+	VBROADCASTSD     constants<>+496(SB), Z1
 	VCMPPD           $0x00, Z1, Z7, K3
 	VBLENDMPD        Z7, Z0, K3, Z12
 	KANDW            K1, K2, K2
-	KMOVB            K2, CX
+	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
-	TESTQ            CX, CX
+	TESTQ            BX, BX
 	JZ               partEven
 	VCVTPD2PS        Z12, Y0
-	VMOVUPS          Y0, K2, (AX)(BX*4)
+	VMOVUPS          Y0, K2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
-	MOVQ             CX, odd+40(FP)
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
 	VCVTPD2PS Z12, Y0
-	VMOVUPS   Y0, K1, (AX)(BX*4)
-	ADDQ      DX, BX
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -8536,14 +19237,14 @@ done:
 // Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·cosF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
-	MOVQ         x+8(FP), CX
-	MOVQ         n+16(FP), DX
-	XORQ         BX, BX
-	VBROADCASTSD constants<>+344(SB), Z0
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+352(SB), Z0
 	VBROADCASTSD constants<>+32(SB), Z1
-	VBROADCASTSD constants<>+368(SB), Z2
-	VBROADCASTSD constants<>+360(SB), Z3
-	VBROADCASTSD constants<>+352(SB), Z4
+	VBROADCASTSD constants<>+376(SB), Z2
+	VBROADCASTSD constants<>+368(SB), Z3
+	VBROADCASTSD constants<>+360(SB), Z4
 	VBROADCASTSD constants<>+136(SB), Z5
 	VBROADCASTSD constants<>+0(SB), Z6
 	MOVB         past+24(FP), SI
@@ -8551,12 +19252,12 @@ TEXT ·cosF32AVX512(SB), NOSPLIT, $0-48
 	JNZ          past
 
 loop:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	VCVTPS2PD        (CX)(BX*4), Z7
+	VCVTPS2PD        (BX)(DX*4), Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z11
+	VBROADCASTSD     constants<>+344(SB), Z11
 	VCMPPD           $0x16, Z11, Z8, K1
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -8570,39 +19271,39 @@ loop:
 	VMULPD           Z7, Z7, Z11
 	VMULPD           Z11, Z7, Z12
 	VMULPD           Z11, Z11, Z13
-	VBROADCASTSD     constants<>+376(SB), Z14
+	VBROADCASTSD     constants<>+384(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+384(SB), Z13, Z14
 	VFMADD213PD.BCST constants<>+392(SB), Z13, Z14
-	VBROADCASTSD     constants<>+400(SB), Z15
+	VFMADD213PD.BCST constants<>+400(SB), Z13, Z14
+	VBROADCASTSD     constants<>+408(SB), Z15
 	VMOVAPD          Z15, Z15
-	VFMADD213PD.BCST constants<>+408(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+416(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+424(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+432(SB), Z13, Z15
 	VMOVAPD          Z15, Z13
 	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z13, Z12, Z7
 	VMULPD           Z11, Z11, Z12
 	VMULPD           Z11, Z11, Z13
-	VBROADCASTSD     constants<>+432(SB), Z14
+	VBROADCASTSD     constants<>+440(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+440(SB), Z13, Z14
 	VFMADD213PD.BCST constants<>+448(SB), Z13, Z14
-	VBROADCASTSD     constants<>+456(SB), Z15
+	VFMADD213PD.BCST constants<>+456(SB), Z13, Z14
+	VBROADCASTSD     constants<>+464(SB), Z15
 	VMOVAPD          Z15, Z15
-	VFMADD213PD.BCST constants<>+464(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+472(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+480(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+488(SB), Z13, Z15
 	VMOVAPD          Z15, Z13
 	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z6, Z14
 	VFNMADD231PD     Z5, Z11, Z14
 	VMOVAPD          Z14, Z11
 	VFMADD231PD      Z13, Z12, Z11
-	VBROADCASTSD     constants<>+496(SB), Z12
+	VBROADCASTSD     constants<>+504(SB), Z12
 	VPADDQ           Z12, Z8, Z8
-	VBROADCASTSD     constants<>+496(SB), Z12
+	VBROADCASTSD     constants<>+504(SB), Z12
 	VPTESTMQ         Z12, Z8, K2
 	VBLENDMPD        Z11, Z7, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z7
@@ -8614,27 +19315,27 @@ loop:
 	TESTQ            SI, SI
 	JZ               loopEven
 	VCVTPD2PS        Z7, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
 	VCVTPD2PS Z7, Y7
-	VMOVUPS   Y7, (AX)(BX*4)
-	ADDQ      $+8, BX
-	SUBQ      $+8, DX
+	VMOVUPS   Y7, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
 	JMP       loop
 
 past:
-	CMPQ             DX, $+8
+	CMPQ             CX, $+8
 	JL               tail
-	PREFETCHT0       4096(CX)(BX*4)
-	VCVTPS2PD        (CX)(BX*4), Z7
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z11
+	VBROADCASTSD     constants<>+344(SB), Z11
 	VCMPPD           $0x16, Z11, Z8, K1
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -8648,39 +19349,39 @@ past:
 	VMULPD           Z7, Z7, Z11
 	VMULPD           Z11, Z7, Z12
 	VMULPD           Z11, Z11, Z13
-	VBROADCASTSD     constants<>+376(SB), Z14
+	VBROADCASTSD     constants<>+384(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+384(SB), Z13, Z14
 	VFMADD213PD.BCST constants<>+392(SB), Z13, Z14
-	VBROADCASTSD     constants<>+400(SB), Z15
+	VFMADD213PD.BCST constants<>+400(SB), Z13, Z14
+	VBROADCASTSD     constants<>+408(SB), Z15
 	VMOVAPD          Z15, Z15
-	VFMADD213PD.BCST constants<>+408(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+416(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+424(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+432(SB), Z13, Z15
 	VMOVAPD          Z15, Z13
 	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z13, Z12, Z7
 	VMULPD           Z11, Z11, Z12
 	VMULPD           Z11, Z11, Z13
-	VBROADCASTSD     constants<>+432(SB), Z14
+	VBROADCASTSD     constants<>+440(SB), Z14
 	VMOVAPD          Z14, Z14
-	VFMADD213PD.BCST constants<>+440(SB), Z13, Z14
 	VFMADD213PD.BCST constants<>+448(SB), Z13, Z14
-	VBROADCASTSD     constants<>+456(SB), Z15
+	VFMADD213PD.BCST constants<>+456(SB), Z13, Z14
+	VBROADCASTSD     constants<>+464(SB), Z15
 	VMOVAPD          Z15, Z15
-	VFMADD213PD.BCST constants<>+464(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+472(SB), Z13, Z15
 	VFMADD213PD.BCST constants<>+480(SB), Z13, Z15
+	VFMADD213PD.BCST constants<>+488(SB), Z13, Z15
 	VMOVAPD          Z15, Z13
 	VFMADD231PD      Z11, Z14, Z13
 	VMOVAPD          Z6, Z14
 	VFNMADD231PD     Z5, Z11, Z14
 	VMOVAPD          Z14, Z11
 	VFMADD231PD      Z13, Z12, Z11
-	VBROADCASTSD     constants<>+496(SB), Z12
+	VBROADCASTSD     constants<>+504(SB), Z12
 	VPADDQ           Z12, Z8, Z8
-	VBROADCASTSD     constants<>+496(SB), Z12
+	VBROADCASTSD     constants<>+504(SB), Z12
 	VPTESTMQ         Z12, Z8, K2
 	VBLENDMPD        Z11, Z7, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z7
@@ -8692,29 +19393,29 @@ past:
 	TESTQ            SI, SI
 	JZ               pastEven
 	VCVTPD2PS        Z7, Y0
-	VMOVUPS          Y0, K1, (AX)(BX*4)
+	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
+	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
 	VCVTPD2PS Z7, Y7
-	VMOVNTPS  Y7, (AX)(BX*4)
-	ADDQ      $+8, BX
-	SUBQ      $+8, DX
+	VMOVNTPS  Y7, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
 	JMP       past
 
 tail:
-	TESTQ            DX, DX
+	TESTQ            CX, CX
 	JZ               done
 	MOVQ             $-1, SI
-	BZHIQ            DX, SI, SI
+	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
-	VCVTPS2PD.Z      (CX)(BX*4), K1, Z7
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z7
 	VBROADCASTSD     constants<>+160(SB), Z8
 	VANDPD           Z8, Z7, Z8
-	VBROADCASTSD     constants<>+336(SB), Z9
+	VBROADCASTSD     constants<>+344(SB), Z9
 	VCMPPD           $0x16, Z9, Z8, K2
 	VMOVAPD          Z1, Z8
 	VFMADD231PD      Z0, Z7, Z8
@@ -8728,39 +19429,39 @@ tail:
 	VMULPD           Z1, Z1, Z0
 	VMULPD           Z0, Z1, Z2
 	VMULPD           Z0, Z0, Z3
-	VBROADCASTSD     constants<>+376(SB), Z4
+	VBROADCASTSD     constants<>+384(SB), Z4
 	VMOVAPD          Z4, Z4
-	VFMADD213PD.BCST constants<>+384(SB), Z3, Z4
 	VFMADD213PD.BCST constants<>+392(SB), Z3, Z4
-	VBROADCASTSD     constants<>+400(SB), Z7
+	VFMADD213PD.BCST constants<>+400(SB), Z3, Z4
+	VBROADCASTSD     constants<>+408(SB), Z7
 	VMOVAPD          Z7, Z7
-	VFMADD213PD.BCST constants<>+408(SB), Z3, Z7
 	VFMADD213PD.BCST constants<>+416(SB), Z3, Z7
 	VFMADD213PD.BCST constants<>+424(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+432(SB), Z3, Z7
 	VMOVAPD          Z7, Z3
 	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z3, Z2, Z1
 	VMULPD           Z0, Z0, Z2
 	VMULPD           Z0, Z0, Z3
-	VBROADCASTSD     constants<>+432(SB), Z4
+	VBROADCASTSD     constants<>+440(SB), Z4
 	VMOVAPD          Z4, Z4
-	VFMADD213PD.BCST constants<>+440(SB), Z3, Z4
 	VFMADD213PD.BCST constants<>+448(SB), Z3, Z4
-	VBROADCASTSD     constants<>+456(SB), Z7
+	VFMADD213PD.BCST constants<>+456(SB), Z3, Z4
+	VBROADCASTSD     constants<>+464(SB), Z7
 	VMOVAPD          Z7, Z7
-	VFMADD213PD.BCST constants<>+464(SB), Z3, Z7
 	VFMADD213PD.BCST constants<>+472(SB), Z3, Z7
 	VFMADD213PD.BCST constants<>+480(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+488(SB), Z3, Z7
 	VMOVAPD          Z7, Z3
 	VFMADD231PD      Z0, Z4, Z3
 	VMOVAPD          Z6, Z4
 	VFNMADD231PD     Z5, Z0, Z4
 	VMOVAPD          Z4, Z0
 	VFMADD231PD      Z3, Z2, Z0
-	VBROADCASTSD     constants<>+496(SB), Z2
+	VBROADCASTSD     constants<>+504(SB), Z2
 	VPADDQ           Z2, Z8, Z2
-	VBROADCASTSD     constants<>+496(SB), Z3
+	VBROADCASTSD     constants<>+504(SB), Z3
 	VPTESTMQ         Z3, Z2, K3
 	VBLENDMPD        Z0, Z1, K3, Z10
 	VPSLLQ           $0x3e, Z2, Z0
@@ -8768,26 +19469,1380 @@ tail:
 	VANDPD           Z1, Z0, Z0
 	VXORPD           Z0, Z10, Z0
 	KANDW            K1, K2, K2
-	KMOVB            K2, CX
+	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
-	TESTQ            CX, CX
+	TESTQ            BX, BX
 	JZ               partEven
 	VCVTPD2PS        Z0, Y0
-	VMOVUPS          Y0, K2, (AX)(BX*4)
+	VMOVUPS          Y0, K2, (AX)(DX*4)
 	VZEROUPPER
-	MOVQ             BX, at+32(FP)
-	MOVQ             CX, odd+40(FP)
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
 	VCVTPD2PS Z0, Y0
-	VMOVUPS   Y0, K1, (AX)(BX*4)
-	ADDQ      DX, BX
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func tanF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·tanF32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+352(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+376(SB), Z2
+	VBROADCASTSD constants<>+368(SB), Z3
+	VBROADCASTSD constants<>+360(SB), Z4
+	VBROADCASTSD constants<>+136(SB), Z5
+	VBROADCASTSD constants<>+0(SB), Z6
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+344(SB), Z15
+	VCMPPD           $0x16, Z15, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z15
+	VMOVAPD          Z7, Z16
+	VFNMADD231PD     Z2, Z15, Z16
+	VMOVAPD          Z16, Z16
+	VFNMADD231PD     Z3, Z15, Z16
+	VMOVAPD          Z16, Z16
+	VFNMADD231PD     Z4, Z15, Z16
+	VMULPD           Z16, Z16, Z15
+	VMULPD           Z15, Z16, Z17
+	VMULPD           Z15, Z15, Z18
+	VBROADCASTSD     constants<>+384(SB), Z19
+	VMOVAPD          Z19, Z19
+	VFMADD213PD.BCST constants<>+392(SB), Z18, Z19
+	VFMADD213PD.BCST constants<>+400(SB), Z18, Z19
+	VBROADCASTSD     constants<>+408(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+416(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+424(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+432(SB), Z18, Z20
+	VMOVAPD          Z20, Z18
+	VFMADD231PD      Z15, Z19, Z18
+	VMOVAPD          Z16, Z16
+	VFMADD231PD      Z18, Z17, Z16
+	VMULPD           Z15, Z15, Z17
+	VMULPD           Z15, Z15, Z18
+	VBROADCASTSD     constants<>+440(SB), Z19
+	VMOVAPD          Z19, Z19
+	VFMADD213PD.BCST constants<>+448(SB), Z18, Z19
+	VFMADD213PD.BCST constants<>+456(SB), Z18, Z19
+	VBROADCASTSD     constants<>+464(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+472(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+480(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+488(SB), Z18, Z20
+	VMOVAPD          Z20, Z18
+	VFMADD231PD      Z15, Z19, Z18
+	VMOVAPD          Z6, Z19
+	VFNMADD231PD     Z5, Z15, Z19
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z18, Z17, Z15
+	VBROADCASTSD     constants<>+504(SB), Z17
+	VPTESTMQ         Z17, Z8, K2
+	VBLENDMPD        Z15, Z16, K2, Z9
+	VBROADCASTSD     constants<>+504(SB), Z17
+	VPTESTMQ         Z17, Z8, K2
+	VBLENDMPD        Z16, Z15, K2, Z10
+	VDIVPD           Z10, Z9, Z15
+	VPSLLQ           $0x3f, Z8, Z8
+	VBROADCASTSD     constants<>+168(SB), Z16
+	VANDPD           Z16, Z8, Z8
+	VXORPD           Z8, Z15, Z8
+	VBROADCASTSD     constants<>+496(SB), Z15
+	VCMPPD           $0x00, Z15, Z7, K2
+	VBLENDMPD        Z7, Z8, K2, Z11
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VCVTPD2PS        Z11, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PS Z11, Y7
+	VMOVUPS   Y7, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+344(SB), Z15
+	VCMPPD           $0x16, Z15, Z8, K1
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z15
+	VMOVAPD          Z7, Z16
+	VFNMADD231PD     Z2, Z15, Z16
+	VMOVAPD          Z16, Z16
+	VFNMADD231PD     Z3, Z15, Z16
+	VMOVAPD          Z16, Z16
+	VFNMADD231PD     Z4, Z15, Z16
+	VMULPD           Z16, Z16, Z15
+	VMULPD           Z15, Z16, Z17
+	VMULPD           Z15, Z15, Z18
+	VBROADCASTSD     constants<>+384(SB), Z19
+	VMOVAPD          Z19, Z19
+	VFMADD213PD.BCST constants<>+392(SB), Z18, Z19
+	VFMADD213PD.BCST constants<>+400(SB), Z18, Z19
+	VBROADCASTSD     constants<>+408(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+416(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+424(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+432(SB), Z18, Z20
+	VMOVAPD          Z20, Z18
+	VFMADD231PD      Z15, Z19, Z18
+	VMOVAPD          Z16, Z16
+	VFMADD231PD      Z18, Z17, Z16
+	VMULPD           Z15, Z15, Z17
+	VMULPD           Z15, Z15, Z18
+	VBROADCASTSD     constants<>+440(SB), Z19
+	VMOVAPD          Z19, Z19
+	VFMADD213PD.BCST constants<>+448(SB), Z18, Z19
+	VFMADD213PD.BCST constants<>+456(SB), Z18, Z19
+	VBROADCASTSD     constants<>+464(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+472(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+480(SB), Z18, Z20
+	VFMADD213PD.BCST constants<>+488(SB), Z18, Z20
+	VMOVAPD          Z20, Z18
+	VFMADD231PD      Z15, Z19, Z18
+	VMOVAPD          Z6, Z19
+	VFNMADD231PD     Z5, Z15, Z19
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z18, Z17, Z15
+	VBROADCASTSD     constants<>+504(SB), Z17
+	VPTESTMQ         Z17, Z8, K2
+	VBLENDMPD        Z15, Z16, K2, Z9
+	VBROADCASTSD     constants<>+504(SB), Z17
+	VPTESTMQ         Z17, Z8, K2
+	VBLENDMPD        Z16, Z15, K2, Z10
+	VDIVPD           Z10, Z9, Z15
+	VPSLLQ           $0x3f, Z8, Z8
+	VBROADCASTSD     constants<>+168(SB), Z16
+	VANDPD           Z16, Z8, Z8
+	VXORPD           Z8, Z15, Z8
+	VBROADCASTSD     constants<>+496(SB), Z15
+	VCMPPD           $0x00, Z15, Z7, K2
+	VBLENDMPD        Z7, Z8, K2, Z11
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z11, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z11, Y7
+	VMOVNTPS  Y7, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VBROADCASTSD     constants<>+344(SB), Z9
+	VCMPPD           $0x16, Z9, Z8, K2
+	VMOVAPD          Z1, Z8
+	VFMADD231PD      Z0, Z7, Z8
+	VSUBPD           Z1, Z8, Z0
+	VMOVAPD          Z7, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z4, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z0, Z1, Z2
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+384(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+392(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+400(SB), Z3, Z4
+	VBROADCASTSD     constants<>+408(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+416(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+424(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+432(SB), Z3, Z9
+	VMOVAPD          Z9, Z3
+	VFMADD231PD      Z0, Z4, Z3
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z3, Z2, Z1
+	VMULPD           Z0, Z0, Z2
+	VMULPD           Z0, Z0, Z3
+	VBROADCASTSD     constants<>+440(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+448(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+456(SB), Z3, Z4
+	VBROADCASTSD     constants<>+464(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+472(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+480(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+488(SB), Z3, Z9
+	VMOVAPD          Z9, Z3
+	VFMADD231PD      Z0, Z4, Z3
+	VMOVAPD          Z6, Z4
+	VFNMADD231PD     Z5, Z0, Z4
+	VMOVAPD          Z4, Z0
+	VFMADD231PD      Z3, Z2, Z0
+	VBROADCASTSD     constants<>+504(SB), Z2
+	VPTESTMQ         Z2, Z8, K3
+	VBLENDMPD        Z0, Z1, K3, Z12
+	VBROADCASTSD     constants<>+504(SB), Z2
+	VPTESTMQ         Z2, Z8, K3
+	VBLENDMPD        Z1, Z0, K3, Z13
+	VDIVPD           Z13, Z12, Z0
+	VPSLLQ           $0x3f, Z8, Z1
+	VBROADCASTSD     constants<>+168(SB), Z2
+	VANDPD           Z2, Z1, Z1
+	VXORPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+496(SB), Z1
+	VCMPPD           $0x00, Z1, Z7, K3
+	VBLENDMPD        Z7, Z0, K3, Z14
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VCVTPD2PS        Z14, Y0
+	VMOVUPS          Y0, K2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z14, Y0
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func asinF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·asinF32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VBROADCASTSD constants<>+376(SB), Z2
+	VBROADCASTSD constants<>+368(SB), Z3
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K1
+	VCMPPD           $0x1e, Z0, Z5, K2
+	VMOVAPD          Z0, Z12
+	VFNMADD231PD     Z0, Z5, Z12
+	VMULPD           Z5, Z5, Z13
+	VBLENDMPD        Z12, Z13, K2, Z6
+	VSQRTPD          Z6, Z12
+	VBLENDMPD        Z12, Z5, K2, Z7
+	VMULPD           Z6, Z7, Z5
+	VMULPD           Z6, Z6, Z12
+	VBROADCASTSD     constants<>+512(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+520(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+528(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+536(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+544(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+552(SB), Z12, Z13
+	VBROADCASTSD     constants<>+560(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+568(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+576(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+584(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+592(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+600(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+608(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z6, Z13, Z12
+	VMULPD           Z12, Z5, Z5
+	VADDPD           Z7, Z7, Z12
+	VSUBPD           Z12, Z2, Z12
+	VADDPD           Z5, Z5, Z13
+	VSUBPD           Z3, Z13, Z13
+	VSUBPD           Z13, Z12, Z12
+	VADDPD           Z5, Z7, Z5
+	VBLENDMPD        Z12, Z5, K2, Z8
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z8, Z5
+	VBROADCASTSD     constants<>+168(SB), Z12
+	VANDPD           Z12, Z4, Z4
+	VORPD            Z4, Z5, Z4
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VCVTPD2PS        Z4, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PS Z4, Y4
+	VMOVUPS   Y4, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K1
+	VCMPPD           $0x1e, Z0, Z5, K2
+	VMOVAPD          Z0, Z12
+	VFNMADD231PD     Z0, Z5, Z12
+	VMULPD           Z5, Z5, Z13
+	VBLENDMPD        Z12, Z13, K2, Z6
+	VSQRTPD          Z6, Z12
+	VBLENDMPD        Z12, Z5, K2, Z7
+	VMULPD           Z6, Z7, Z5
+	VMULPD           Z6, Z6, Z12
+	VBROADCASTSD     constants<>+512(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+520(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+528(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+536(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+544(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+552(SB), Z12, Z13
+	VBROADCASTSD     constants<>+560(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+568(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+576(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+584(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+592(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+600(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+608(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z6, Z13, Z12
+	VMULPD           Z12, Z5, Z5
+	VADDPD           Z7, Z7, Z12
+	VSUBPD           Z12, Z2, Z12
+	VADDPD           Z5, Z5, Z13
+	VSUBPD           Z3, Z13, Z13
+	VSUBPD           Z13, Z12, Z12
+	VADDPD           Z5, Z7, Z5
+	VBLENDMPD        Z12, Z5, K2, Z8
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z8, Z5
+	VBROADCASTSD     constants<>+168(SB), Z12
+	VANDPD           Z12, Z4, Z4
+	VORPD            Z4, Z5, Z4
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z4, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z4, Y4
+	VMOVNTPS  Y4, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K2
+	VCMPPD           $0x1e, Z0, Z5, K3
+	VMOVAPD          Z0, Z1
+	VFNMADD231PD     Z0, Z5, Z1
+	VMULPD           Z5, Z5, Z0
+	VBLENDMPD        Z1, Z0, K3, Z9
+	VSQRTPD          Z9, Z0
+	VBLENDMPD        Z0, Z5, K3, Z10
+	VMULPD           Z9, Z10, Z0
+	VMULPD           Z9, Z9, Z1
+	VBROADCASTSD     constants<>+512(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+520(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+528(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+536(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+544(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+552(SB), Z1, Z5
+	VBROADCASTSD     constants<>+560(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+568(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+576(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+584(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+592(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+600(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+608(SB), Z1, Z6
+	VMOVAPD          Z6, Z1
+	VFMADD231PD      Z9, Z5, Z1
+	VMULPD           Z1, Z0, Z0
+	VADDPD           Z10, Z10, Z1
+	VSUBPD           Z1, Z2, Z1
+	VADDPD           Z0, Z0, Z2
+	VSUBPD           Z3, Z2, Z2
+	VSUBPD           Z2, Z1, Z1
+	VADDPD           Z0, Z10, Z0
+	VBLENDMPD        Z1, Z0, K3, Z11
+	VBROADCASTSD     constants<>+160(SB), Z0
+	VANDPD           Z0, Z11, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z4, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func acosF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·acosF32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+136(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VBROADCASTSD constants<>+376(SB), Z2
+	VBROADCASTSD constants<>+368(SB), Z3
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K1
+	VCMPPD           $0x1e, Z0, Z5, K2
+	VMOVAPD          Z0, Z14
+	VFNMADD231PD     Z0, Z5, Z14
+	VMULPD           Z5, Z5, Z15
+	VBLENDMPD        Z14, Z15, K2, Z6
+	VSQRTPD          Z6, Z14
+	VBLENDMPD        Z14, Z5, K2, Z7
+	VMULPD           Z6, Z7, Z5
+	VMULPD           Z6, Z6, Z14
+	VBROADCASTSD     constants<>+512(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+520(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+528(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+536(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+544(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+552(SB), Z14, Z15
+	VBROADCASTSD     constants<>+560(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+568(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+576(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+584(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+592(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+600(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+608(SB), Z14, Z16
+	VMOVAPD          Z16, Z14
+	VFMADD231PD      Z6, Z15, Z14
+	VMULPD           Z14, Z5, Z5
+	VBROADCASTSD     constants<>+496(SB), Z14
+	VCMPPD           $0x11, Z14, Z4, K3
+	VSUBPD           Z3, Z5, Z14
+	VADDPD           Z14, Z7, Z14
+	VSUBPD           Z14, Z2, Z14
+	VADDPD           Z5, Z7, Z15
+	VBLENDMPD        Z14, Z15, K3, Z8
+	VBROADCASTSD     constants<>+168(SB), Z14
+	VANDPD           Z14, Z4, Z14
+	VXORPD           Z14, Z7, Z14
+	VBROADCASTSD     constants<>+168(SB), Z15
+	VANDPD           Z15, Z4, Z4
+	VXORPD           Z4, Z5, Z4
+	VSUBPD           Z3, Z4, Z4
+	VADDPD           Z4, Z14, Z4
+	VSUBPD           Z4, Z2, Z4
+	VADDPD           Z8, Z8, Z5
+	VBLENDMPD        Z5, Z4, K2, Z9
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VCVTPD2PS        Z9, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PS Z9, Y4
+	VMOVUPS   Y4, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K1
+	VCMPPD           $0x1e, Z0, Z5, K2
+	VMOVAPD          Z0, Z14
+	VFNMADD231PD     Z0, Z5, Z14
+	VMULPD           Z5, Z5, Z15
+	VBLENDMPD        Z14, Z15, K2, Z6
+	VSQRTPD          Z6, Z14
+	VBLENDMPD        Z14, Z5, K2, Z7
+	VMULPD           Z6, Z7, Z5
+	VMULPD           Z6, Z6, Z14
+	VBROADCASTSD     constants<>+512(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+520(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+528(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+536(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+544(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+552(SB), Z14, Z15
+	VBROADCASTSD     constants<>+560(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+568(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+576(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+584(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+592(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+600(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+608(SB), Z14, Z16
+	VMOVAPD          Z16, Z14
+	VFMADD231PD      Z6, Z15, Z14
+	VMULPD           Z14, Z5, Z5
+	VBROADCASTSD     constants<>+496(SB), Z14
+	VCMPPD           $0x11, Z14, Z4, K3
+	VSUBPD           Z3, Z5, Z14
+	VADDPD           Z14, Z7, Z14
+	VSUBPD           Z14, Z2, Z14
+	VADDPD           Z5, Z7, Z15
+	VBLENDMPD        Z14, Z15, K3, Z8
+	VBROADCASTSD     constants<>+168(SB), Z14
+	VANDPD           Z14, Z4, Z14
+	VXORPD           Z14, Z7, Z14
+	VBROADCASTSD     constants<>+168(SB), Z15
+	VANDPD           Z15, Z4, Z4
+	VXORPD           Z4, Z5, Z4
+	VSUBPD           Z3, Z4, Z4
+	VADDPD           Z4, Z14, Z4
+	VSUBPD           Z4, Z2, Z4
+	VADDPD           Z8, Z8, Z5
+	VBLENDMPD        Z5, Z4, K2, Z9
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z9, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z9, Y4
+	VMOVNTPS  Y4, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z4
+	VBROADCASTSD     constants<>+160(SB), Z5
+	VANDPD           Z5, Z4, Z5
+	VCMPPD           $0x16, Z1, Z5, K2
+	VCMPPD           $0x1e, Z0, Z5, K3
+	VMOVAPD          Z0, Z1
+	VFNMADD231PD     Z0, Z5, Z1
+	VMULPD           Z5, Z5, Z0
+	VBLENDMPD        Z1, Z0, K3, Z10
+	VSQRTPD          Z10, Z0
+	VBLENDMPD        Z0, Z5, K3, Z11
+	VMULPD           Z10, Z11, Z0
+	VMULPD           Z10, Z10, Z1
+	VBROADCASTSD     constants<>+512(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+520(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+528(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+536(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+544(SB), Z1, Z5
+	VFMADD213PD.BCST constants<>+552(SB), Z1, Z5
+	VBROADCASTSD     constants<>+560(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+568(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+576(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+584(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+592(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+600(SB), Z1, Z6
+	VFMADD213PD.BCST constants<>+608(SB), Z1, Z6
+	VMOVAPD          Z6, Z1
+	VFMADD231PD      Z10, Z5, Z1
+	VMULPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+496(SB), Z1
+	VCMPPD           $0x11, Z1, Z4, K4
+	VSUBPD           Z3, Z0, Z1
+	VADDPD           Z1, Z11, Z1
+	VSUBPD           Z1, Z2, Z1
+	VADDPD           Z0, Z11, Z5
+	VBLENDMPD        Z1, Z5, K4, Z12
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z4, Z1
+	VXORPD           Z1, Z11, Z1
+	VBROADCASTSD     constants<>+168(SB), Z5
+	VANDPD           Z5, Z4, Z4
+	VXORPD           Z4, Z0, Z0
+	VSUBPD           Z3, Z0, Z0
+	VADDPD           Z0, Z1, Z0
+	VSUBPD           Z0, Z2, Z0
+	VADDPD           Z12, Z12, Z1
+	VBLENDMPD        Z1, Z0, K3, Z13
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VCVTPD2PS        Z13, Y0
+	VMOVUPS          Y0, K2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z13, Y0
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func atanF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·atanF32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+496(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VBROADCASTSD constants<>+192(SB), Z2
+	VBROADCASTSD constants<>+616(SB), Z3
+	VBROADCASTSD constants<>+720(SB), Z4
+	VBROADCASTSD constants<>+728(SB), Z5
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z7
+	VBROADCASTSD     constants<>+208(SB), Z20
+	VCMPPD           $0x16, Z20, Z7, K1
+	VMINPD           Z1, Z7, Z20
+	VMAXPD           Z1, Z7, Z21
+	VMULPD           Z3, Z21, Z22
+	VCMPPD           $0x1e, Z22, Z20, K2
+	VSUBPD           Z21, Z20, Z22
+	VBLENDMPD        Z22, Z20, K2, Z8
+	VADDPD           Z21, Z20, Z20
+	VBLENDMPD        Z20, Z21, K2, Z9
+	VDIVPD           Z9, Z8, Z20
+	VBLENDMPD        Z1, Z0, K2, Z10
+	VMULPD           Z20, Z20, Z21
+	VMULPD           Z21, Z20, Z22
+	VMULPD           Z21, Z21, Z23
+	VBROADCASTSD     constants<>+624(SB), Z24
+	VMOVAPD          Z24, Z24
+	VFMADD213PD.BCST constants<>+632(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+640(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+648(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+656(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+664(SB), Z23, Z24
+	VBROADCASTSD     constants<>+672(SB), Z25
+	VMOVAPD          Z25, Z25
+	VFMADD213PD.BCST constants<>+680(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+688(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+696(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+704(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+712(SB), Z23, Z25
+	VMOVAPD          Z25, Z23
+	VFMADD231PD      Z21, Z24, Z23
+	VMULPD           Z23, Z22, Z21
+	VCMPPD           $0x1e, Z1, Z7, K2
+	VSUBPD           Z10, Z2, Z7
+	VBLENDMPD        Z7, Z10, K2, Z11
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VXORPD           Z7, Z20, Z7
+	VBLENDMPD        Z7, Z20, K2, Z12
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VXORPD           Z7, Z21, Z7
+	VBLENDMPD        Z7, Z21, K2, Z13
+	VMOVAPD          Z13, Z7
+	VFMADD231PD      Z5, Z11, Z7
+	VADDPD           Z7, Z12, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z4, Z11, Z7
+	VBROADCASTSD     constants<>+160(SB), Z20
+	VANDPD           Z20, Z7, Z7
+	VBROADCASTSD     constants<>+168(SB), Z20
+	VANDPD           Z20, Z6, Z6
+	VORPD            Z6, Z7, Z6
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VCVTPD2PS        Z6, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PS Z6, Y6
+	VMOVUPS   Y6, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z7
+	VBROADCASTSD     constants<>+208(SB), Z20
+	VCMPPD           $0x16, Z20, Z7, K1
+	VMINPD           Z1, Z7, Z20
+	VMAXPD           Z1, Z7, Z21
+	VMULPD           Z3, Z21, Z22
+	VCMPPD           $0x1e, Z22, Z20, K2
+	VSUBPD           Z21, Z20, Z22
+	VBLENDMPD        Z22, Z20, K2, Z8
+	VADDPD           Z21, Z20, Z20
+	VBLENDMPD        Z20, Z21, K2, Z9
+	VDIVPD           Z9, Z8, Z20
+	VBLENDMPD        Z1, Z0, K2, Z10
+	VMULPD           Z20, Z20, Z21
+	VMULPD           Z21, Z20, Z22
+	VMULPD           Z21, Z21, Z23
+	VBROADCASTSD     constants<>+624(SB), Z24
+	VMOVAPD          Z24, Z24
+	VFMADD213PD.BCST constants<>+632(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+640(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+648(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+656(SB), Z23, Z24
+	VFMADD213PD.BCST constants<>+664(SB), Z23, Z24
+	VBROADCASTSD     constants<>+672(SB), Z25
+	VMOVAPD          Z25, Z25
+	VFMADD213PD.BCST constants<>+680(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+688(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+696(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+704(SB), Z23, Z25
+	VFMADD213PD.BCST constants<>+712(SB), Z23, Z25
+	VMOVAPD          Z25, Z23
+	VFMADD231PD      Z21, Z24, Z23
+	VMULPD           Z23, Z22, Z21
+	VCMPPD           $0x1e, Z1, Z7, K2
+	VSUBPD           Z10, Z2, Z7
+	VBLENDMPD        Z7, Z10, K2, Z11
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VXORPD           Z7, Z20, Z7
+	VBLENDMPD        Z7, Z20, K2, Z12
+	VBROADCASTSD     constants<>+168(SB), Z7
+	VXORPD           Z7, Z21, Z7
+	VBLENDMPD        Z7, Z21, K2, Z13
+	VMOVAPD          Z13, Z7
+	VFMADD231PD      Z5, Z11, Z7
+	VADDPD           Z7, Z12, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z4, Z11, Z7
+	VBROADCASTSD     constants<>+160(SB), Z20
+	VANDPD           Z20, Z7, Z7
+	VBROADCASTSD     constants<>+168(SB), Z20
+	VANDPD           Z20, Z6, Z6
+	VORPD            Z6, Z7, Z6
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z6, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z6, Y6
+	VMOVNTPS  Y6, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z6
+	VBROADCASTSD     constants<>+160(SB), Z7
+	VANDPD           Z7, Z6, Z7
+	VBROADCASTSD     constants<>+208(SB), Z8
+	VCMPPD           $0x16, Z8, Z7, K2
+	VMINPD           Z1, Z7, Z8
+	VMAXPD           Z1, Z7, Z9
+	VMULPD           Z3, Z9, Z3
+	VCMPPD           $0x1e, Z3, Z8, K3
+	VSUBPD           Z9, Z8, Z3
+	VBLENDMPD        Z3, Z8, K3, Z14
+	VADDPD           Z9, Z8, Z3
+	VBLENDMPD        Z3, Z9, K3, Z15
+	VDIVPD           Z15, Z14, Z3
+	VBLENDMPD        Z1, Z0, K3, Z16
+	VMULPD           Z3, Z3, Z0
+	VMULPD           Z0, Z3, Z8
+	VMULPD           Z0, Z0, Z9
+	VBROADCASTSD     constants<>+624(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+632(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+640(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+648(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+656(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+664(SB), Z9, Z10
+	VBROADCASTSD     constants<>+672(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+680(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+688(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+696(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+704(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+712(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z0, Z10, Z9
+	VMULPD           Z9, Z8, Z0
+	VCMPPD           $0x1e, Z1, Z7, K3
+	VSUBPD           Z16, Z2, Z1
+	VBLENDMPD        Z1, Z16, K3, Z17
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VXORPD           Z1, Z3, Z1
+	VBLENDMPD        Z1, Z3, K3, Z18
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VXORPD           Z1, Z0, Z1
+	VBLENDMPD        Z1, Z0, K3, Z19
+	VMOVAPD          Z19, Z0
+	VFMADD231PD      Z5, Z17, Z0
+	VADDPD           Z0, Z18, Z0
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z4, Z17, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z6, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+40(FP)
+	RET
+
+// func erfF32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·erfF32AVX512(SB), NOSPLIT, $0-48
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         n+16(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+24(FP), SI
+	TESTB        SI, SI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+208(SB), Z9
+	VCMPPD           $0x16, Z9, Z6, K1
+	VBROADCASTSD     constants<>+736(SB), Z9
+	VMINPD           Z6, Z9, Z9
+	VBROADCASTSD     constants<>+192(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VMULPD           Z9, Z9, Z10
+	VBROADCASTSD     constants<>+744(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+752(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+760(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+768(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+776(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+784(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+792(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+800(SB), Z10, Z11
+	VBROADCASTSD     constants<>+808(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+816(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+824(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+832(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+840(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+848(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+856(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+864(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+872(SB), Z10, Z12
+	VMOVAPD          Z12, Z10
+	VFMADD231PD      Z9, Z11, Z10
+	VBROADCASTSD     constants<>+496(SB), Z9
+	VSUBPD           Z10, Z9, Z9
+	VMOVAPD          Z1, Z10
+	VFMADD231PD      Z0, Z9, Z10
+	VSUBPD           Z1, Z10, Z11
+	VMOVAPD          Z9, Z9
+	VFNMADD231PD     Z2, Z11, Z9
+	VMOVAPD          Z9, Z9
+	VFNMADD231PD     Z3, Z11, Z9
+	VMULPD           Z9, Z9, Z11
+	VMULPD           Z9, Z9, Z12
+	VBROADCASTSD     constants<>+56(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+64(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+72(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+80(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+88(SB), Z12, Z13
+	VBROADCASTSD     constants<>+96(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+104(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+112(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+120(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+128(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+136(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z9, Z13, Z12
+	VMOVAPD          Z9, Z9
+	VFMADD231PD      Z12, Z11, Z9
+	VPSLLQ           $0x34, Z10, Z10
+	VPADDQ           Z4, Z10, Z10
+	VMOVAPD          Z10, Z11
+	VFMADD231PD      Z9, Z10, Z11
+	VSUBPD           Z11, Z4, Z9
+	VMINPD           Z6, Z4, Z10
+	VMULPD           Z10, Z10, Z11
+	VMULPD           Z11, Z11, Z12
+	VBROADCASTSD     constants<>+880(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+888(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+896(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+904(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+912(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+920(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+928(SB), Z12, Z13
+	VBROADCASTSD     constants<>+936(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+944(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+952(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+960(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+968(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+976(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+984(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z11, Z13, Z12
+	VMOVAPD          Z10, Z11
+	VFMADD231PD      Z12, Z10, Z11
+	VCMPPD           $0x1e, Z4, Z6, K2
+	VBLENDMPD        Z9, Z11, K2, Z7
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z7, Z6
+	VBROADCASTSD     constants<>+168(SB), Z9
+	VANDPD           Z9, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               loopEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+loopEven:
+	VCVTPD2PS Z5, Y5
+	VMOVUPS   Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+208(SB), Z9
+	VCMPPD           $0x16, Z9, Z6, K1
+	VBROADCASTSD     constants<>+736(SB), Z9
+	VMINPD           Z6, Z9, Z9
+	VBROADCASTSD     constants<>+192(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VMULPD           Z9, Z9, Z10
+	VBROADCASTSD     constants<>+744(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+752(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+760(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+768(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+776(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+784(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+792(SB), Z10, Z11
+	VFMADD213PD.BCST constants<>+800(SB), Z10, Z11
+	VBROADCASTSD     constants<>+808(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+816(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+824(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+832(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+840(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+848(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+856(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+864(SB), Z10, Z12
+	VFMADD213PD.BCST constants<>+872(SB), Z10, Z12
+	VMOVAPD          Z12, Z10
+	VFMADD231PD      Z9, Z11, Z10
+	VBROADCASTSD     constants<>+496(SB), Z9
+	VSUBPD           Z10, Z9, Z9
+	VMOVAPD          Z1, Z10
+	VFMADD231PD      Z0, Z9, Z10
+	VSUBPD           Z1, Z10, Z11
+	VMOVAPD          Z9, Z9
+	VFNMADD231PD     Z2, Z11, Z9
+	VMOVAPD          Z9, Z9
+	VFNMADD231PD     Z3, Z11, Z9
+	VMULPD           Z9, Z9, Z11
+	VMULPD           Z9, Z9, Z12
+	VBROADCASTSD     constants<>+56(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+64(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+72(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+80(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+88(SB), Z12, Z13
+	VBROADCASTSD     constants<>+96(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+104(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+112(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+120(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+128(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+136(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z9, Z13, Z12
+	VMOVAPD          Z9, Z9
+	VFMADD231PD      Z12, Z11, Z9
+	VPSLLQ           $0x34, Z10, Z10
+	VPADDQ           Z4, Z10, Z10
+	VMOVAPD          Z10, Z11
+	VFMADD231PD      Z9, Z10, Z11
+	VSUBPD           Z11, Z4, Z9
+	VMINPD           Z6, Z4, Z10
+	VMULPD           Z10, Z10, Z11
+	VMULPD           Z11, Z11, Z12
+	VBROADCASTSD     constants<>+880(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+888(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+896(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+904(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+912(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+920(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+928(SB), Z12, Z13
+	VBROADCASTSD     constants<>+936(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+944(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+952(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+960(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+968(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+976(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+984(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z11, Z13, Z12
+	VMOVAPD          Z10, Z11
+	VFMADD231PD      Z12, Z10, Z11
+	VCMPPD           $0x1e, Z4, Z6, K2
+	VBLENDMPD        Z9, Z11, K2, Z7
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z7, Z6
+	VBROADCASTSD     constants<>+168(SB), Z9
+	VANDPD           Z9, Z5, Z5
+	VORPD            Z5, Z6, Z5
+	KMOVB            K1, SI
+	KNOTW            K1, K1
+	TESTQ            SI, SI
+	JZ               pastEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             SI, odd+40(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z5, Y5
+	VMOVNTPS  Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, SI
+	BZHIQ            CX, SI, SI
+	KMOVW            SI, K1
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z5
+	VBROADCASTSD     constants<>+160(SB), Z6
+	VANDPD           Z6, Z5, Z6
+	VBROADCASTSD     constants<>+208(SB), Z7
+	VCMPPD           $0x16, Z7, Z6, K2
+	VBROADCASTSD     constants<>+736(SB), Z7
+	VMINPD           Z6, Z7, Z7
+	VBROADCASTSD     constants<>+192(SB), Z9
+	VSUBPD           Z9, Z7, Z7
+	VMULPD           Z7, Z7, Z9
+	VBROADCASTSD     constants<>+744(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+752(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+760(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+768(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+776(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+784(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+792(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+800(SB), Z9, Z10
+	VBROADCASTSD     constants<>+808(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+816(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+824(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+832(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+840(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+848(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+856(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+864(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+872(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z7, Z10, Z9
+	VBROADCASTSD     constants<>+496(SB), Z7
+	VSUBPD           Z9, Z7, Z7
+	VMOVAPD          Z1, Z9
+	VFMADD231PD      Z0, Z7, Z9
+	VSUBPD           Z1, Z9, Z0
+	VMOVAPD          Z7, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z0
+	VMULPD           Z1, Z1, Z2
+	VBROADCASTSD     constants<>+56(SB), Z3
+	VMOVAPD          Z3, Z3
+	VFMADD213PD.BCST constants<>+64(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+72(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+80(SB), Z2, Z3
+	VFMADD213PD.BCST constants<>+88(SB), Z2, Z3
+	VBROADCASTSD     constants<>+96(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+104(SB), Z2, Z7
+	VFMADD213PD.BCST constants<>+112(SB), Z2, Z7
+	VFMADD213PD.BCST constants<>+120(SB), Z2, Z7
+	VFMADD213PD.BCST constants<>+128(SB), Z2, Z7
+	VFMADD213PD.BCST constants<>+136(SB), Z2, Z7
+	VMOVAPD          Z7, Z2
+	VFMADD231PD      Z1, Z3, Z2
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	VPSLLQ           $0x34, Z9, Z0
+	VPADDQ           Z4, Z0, Z0
+	VMOVAPD          Z0, Z2
+	VFMADD231PD      Z1, Z0, Z2
+	VSUBPD           Z2, Z4, Z0
+	VMINPD           Z6, Z4, Z1
+	VMULPD           Z1, Z1, Z2
+	VMULPD           Z2, Z2, Z3
+	VBROADCASTSD     constants<>+880(SB), Z7
+	VMOVAPD          Z7, Z7
+	VFMADD213PD.BCST constants<>+888(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+896(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+904(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+912(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+920(SB), Z3, Z7
+	VFMADD213PD.BCST constants<>+928(SB), Z3, Z7
+	VBROADCASTSD     constants<>+936(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+944(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+952(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+960(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+968(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+976(SB), Z3, Z9
+	VFMADD213PD.BCST constants<>+984(SB), Z3, Z9
+	VMOVAPD          Z9, Z3
+	VFMADD231PD      Z2, Z7, Z3
+	VMOVAPD          Z1, Z2
+	VFMADD231PD      Z3, Z1, Z2
+	VCMPPD           $0x1e, Z4, Z6, K3
+	VBLENDMPD        Z0, Z2, K3, Z8
+	VBROADCASTSD     constants<>+160(SB), Z0
+	VANDPD           Z0, Z8, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z5, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+32(FP)
+	MOVQ             BX, odd+40(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -8796,51 +20851,51 @@ done:
 // Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·sqrtF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ      DX, $+8
+	CMPQ      CX, $+8
 	JL        tail
-	VCVTPS2PD (CX)(BX*4), Z0
+	VCVTPS2PD (BX)(DX*4), Z0
 	VSQRTPD   Z0, Z0
 	VCVTPD2PS Z0, Y0
-	VMOVUPS   Y0, (AX)(BX*4)
-	ADDQ      $+8, BX
-	SUBQ      $+8, DX
+	VMOVUPS   Y0, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
 	JMP       loop
 
 past:
-	CMPQ       DX, $+8
+	CMPQ       CX, $+8
 	JL         tail
-	PREFETCHT0 4096(CX)(BX*4)
-	VCVTPS2PD  (CX)(BX*4), Z0
+	PREFETCHT0 4096(BX)(DX*4)
+	VCVTPS2PD  (BX)(DX*4), Z0
 	VSQRTPD    Z0, Z0
 	VCVTPD2PS  Z0, Y0
-	VMOVNTPS   Y0, (AX)(BX*4)
-	ADDQ       $+8, BX
-	SUBQ       $+8, DX
+	VMOVNTPS   Y0, (AX)(DX*4)
+	ADDQ       $+8, DX
+	SUBQ       $+8, CX
 	JMP        past
 
 tail:
-	TESTQ       DX, DX
+	TESTQ       CX, CX
 	JZ          done
 	MOVQ        $-1, SI
-	BZHIQ       DX, SI, SI
+	BZHIQ       CX, SI, SI
 	KMOVW       SI, K1
-	VCVTPS2PD.Z (CX)(BX*4), K1, Z0
+	VCVTPS2PD.Z (BX)(DX*4), K1, Z0
 	VSQRTPD     Z0, Z0
 	VCVTPD2PS   Z0, Y0
-	VMOVUPS     Y0, K1, (AX)(BX*4)
-	ADDQ        DX, BX
+	VMOVUPS     Y0, K1, (AX)(DX*4)
+	ADDQ        CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
 	RET
@@ -8849,59 +20904,1251 @@ done:
 // Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·rsqrtF32AVX512(SB), NOSPLIT, $0-48
 	MOVQ  dst+0(FP), AX
-	MOVQ  x+8(FP), CX
-	MOVQ  n+16(FP), DX
-	XORQ  BX, BX
+	MOVQ  x+8(FP), BX
+	MOVQ  n+16(FP), CX
+	XORQ  DX, DX
 	MOVB  past+24(FP), SI
 	TESTB SI, SI
 	JNZ   past
 
 loop:
-	CMPQ         DX, $+8
+	CMPQ         CX, $+8
 	JL           tail
-	VCVTPS2PD    (CX)(BX*4), Z0
-	VSQRTPD      Z0, Z0
+	VCVTPS2PD    (BX)(DX*4), Z0
 	VBROADCASTSD constants<>+0(SB), Z1
+	VSQRTPD      Z0, Z0
 	VDIVPD       Z0, Z1, Z0
 	VCVTPD2PS    Z0, Y0
-	VMOVUPS      Y0, (AX)(BX*4)
-	ADDQ         $+8, BX
-	SUBQ         $+8, DX
+	VMOVUPS      Y0, (AX)(DX*4)
+	ADDQ         $+8, DX
+	SUBQ         $+8, CX
 	JMP          loop
 
 past:
-	CMPQ         DX, $+8
+	CMPQ         CX, $+8
 	JL           tail
-	PREFETCHT0   4096(CX)(BX*4)
-	VCVTPS2PD    (CX)(BX*4), Z0
-	VSQRTPD      Z0, Z0
+	PREFETCHT0   4096(BX)(DX*4)
+	VCVTPS2PD    (BX)(DX*4), Z0
 	VBROADCASTSD constants<>+0(SB), Z1
+	VSQRTPD      Z0, Z0
 	VDIVPD       Z0, Z1, Z0
 	VCVTPD2PS    Z0, Y0
-	VMOVNTPS     Y0, (AX)(BX*4)
-	ADDQ         $+8, BX
-	SUBQ         $+8, DX
+	VMOVNTPS     Y0, (AX)(DX*4)
+	ADDQ         $+8, DX
+	SUBQ         $+8, CX
 	JMP          past
 
 tail:
-	TESTQ        DX, DX
+	TESTQ        CX, CX
 	JZ           done
 	MOVQ         $-1, SI
-	BZHIQ        DX, SI, SI
+	BZHIQ        CX, SI, SI
 	KMOVW        SI, K1
-	VCVTPS2PD.Z  (CX)(BX*4), K1, Z0
-	VSQRTPD      Z0, Z0
+	VCVTPS2PD.Z  (BX)(DX*4), K1, Z0
 	VBROADCASTSD constants<>+0(SB), Z1
+	VSQRTPD      Z0, Z0
 	VDIVPD       Z0, Z1, Z0
 	VCVTPD2PS    Z0, Y0
-	VMOVUPS      Y0, K1, (AX)(BX*4)
-	ADDQ         DX, BX
+	VMOVUPS      Y0, K1, (AX)(DX*4)
+	ADDQ         CX, DX
 
 done:
 	VZEROUPPER
-	MOVQ BX, at+32(FP)
+	MOVQ DX, at+32(FP)
 	XORQ AX, AX
 	MOVQ AX, odd+40(FP)
+	RET
+
+// func powF32AVX512(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·powF32AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         y+16(FP), SI
+	MOVQ         n+24(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+0(SB), Z0
+	VBROADCASTSD constants<>+192(SB), Z1
+	VBROADCASTSD constants<>+992(SB), Z2
+	VBROADCASTSD constants<>+1000(SB), Z3
+	VBROADCASTSD constants<>+1008(SB), Z4
+	VBROADCASTSD constants<>+320(SB), Z5
+	VBROADCASTSD constants<>+312(SB), Z6
+	VBROADCASTSD constants<>+24(SB), Z7
+	VBROADCASTSD constants<>+32(SB), Z8
+	VBROADCASTSD constants<>+48(SB), Z9
+	VBROADCASTSD constants<>+40(SB), Z10
+	MOVB         past+32(FP), DI
+	TESTB        DI, DI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z11
+	VCVTPS2PD        (SI)(DX*4), Z12
+	VBROADCASTSD     constants<>+200(SB), Z13
+	VCMPPD           $0x19, Z13, Z11, K1
+	VBROADCASTSD     constants<>+208(SB), Z13
+	VCMPPD           $0x16, Z13, Z11, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+216(SB), Z13
+	VPADDQ           Z13, Z11, Z11
+	VPSRLQ           $0x34, Z11, Z13
+	VBROADCASTSD     constants<>+224(SB), Z14
+	VORPD            Z14, Z13, Z13
+	VBROADCASTSD     constants<>+232(SB), Z14
+	VSUBPD           Z14, Z13, Z13
+	VBROADCASTSD     constants<>+240(SB), Z14
+	VANDPD           Z14, Z11, Z11
+	VBROADCASTSD     constants<>+248(SB), Z14
+	VPADDQ           Z14, Z11, Z11
+	VSUBPD           Z0, Z11, Z11
+	VADDPD           Z1, Z11, Z14
+	VSUBPD           Z1, Z14, Z15
+	VSUBPD           Z15, Z11, Z15
+	VRCP14PD         Z14, Z16
+	VMOVAPD          Z0, Z17
+	VFNMADD231PD     Z16, Z14, Z17
+	VMOVAPD          Z16, Z18
+	VFMADD231PD      Z17, Z16, Z18
+	VMOVAPD          Z0, Z16
+	VFNMADD231PD     Z18, Z14, Z16
+	VMOVAPD          Z18, Z17
+	VFMADD231PD      Z16, Z18, Z17
+	VMULPD           Z17, Z11, Z16
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z14, Z16, Z11
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z15, Z16, Z11
+	VMULPD           Z17, Z11, Z11
+	VMULPD           Z16, Z16, Z14
+	VMOVAPD          Z14, Z15
+	VFMSUB231PD      Z16, Z16, Z15
+	VMULPD           Z16, Z14, Z17
+	VMULPD           Z2, Z14, Z18
+	VMOVAPD          Z17, Z19
+	VFMSUB231PD      Z16, Z14, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z16, Z15, Z19
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z11, Z18, Z15
+	VMULPD           Z3, Z17, Z18
+	VMOVAPD          Z18, Z19
+	VFMSUB231PD      Z3, Z17, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z4, Z17, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z3, Z15, Z19
+	VMULPD           Z14, Z14, Z15
+	VBROADCASTSD     constants<>+1016(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+1024(SB), Z15, Z20
+	VFMADD213PD.BCST constants<>+1032(SB), Z15, Z20
+	VFMADD213PD.BCST constants<>+1040(SB), Z15, Z20
+	VBROADCASTSD     constants<>+1048(SB), Z21
+	VMOVAPD          Z21, Z21
+	VFMADD213PD.BCST constants<>+1056(SB), Z15, Z21
+	VFMADD213PD.BCST constants<>+1064(SB), Z15, Z21
+	VFMADD213PD.BCST constants<>+1072(SB), Z15, Z21
+	VMOVAPD          Z21, Z15
+	VFMADD231PD      Z14, Z20, Z15
+	VMULPD           Z15, Z14, Z14
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z14, Z17, Z15
+	VADDPD           Z11, Z11, Z11
+	VMOVAPD          Z11, Z11
+	VFMADD231PD      Z6, Z13, Z11
+	VADDPD           Z11, Z15, Z11
+	VMULPD           Z5, Z13, Z13
+	VADDPD           Z16, Z16, Z14
+	VADDPD           Z14, Z13, Z15
+	VSUBPD           Z13, Z15, Z13
+	VSUBPD           Z13, Z14, Z13
+	VADDPD           Z13, Z11, Z11
+	VADDPD           Z18, Z15, Z13
+	VSUBPD           Z15, Z13, Z14
+	VSUBPD           Z14, Z18, Z14
+	VADDPD           Z14, Z11, Z11
+	VADDPD           Z11, Z13, Z14
+	VSUBPD           Z13, Z14, Z13
+	VSUBPD           Z13, Z11, Z11
+	VMULPD           Z14, Z12, Z13
+	VBROADCASTSD     constants<>+160(SB), Z15
+	VANDPD           Z15, Z13, Z15
+	VBROADCASTSD     constants<>+176(SB), Z16
+	VCMPPD           $0x16, Z16, Z15, K1
+	KORW             K2, K1, K1
+	VMOVAPD          Z13, Z15
+	VFMSUB231PD      Z14, Z12, Z15
+	VMOVAPD          Z15, Z14
+	VFMADD231PD      Z11, Z12, Z14
+	VMOVAPD          Z8, Z11
+	VFMADD231PD      Z7, Z13, Z11
+	VSUBPD           Z8, Z11, Z12
+	VMOVAPD          Z13, Z13
+	VFNMADD231PD     Z9, Z12, Z13
+	VMOVAPD          Z13, Z13
+	VFNMADD231PD     Z10, Z12, Z13
+	VADDPD           Z14, Z13, Z12
+	VPSLLQ           $0x34, Z11, Z11
+	VPADDQ           Z0, Z11, Z11
+	VMULPD           Z12, Z12, Z13
+	VMULPD           Z12, Z12, Z14
+	VBROADCASTSD     constants<>+56(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+64(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+72(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+80(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+88(SB), Z14, Z15
+	VBROADCASTSD     constants<>+96(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+104(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+112(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+120(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+128(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+136(SB), Z14, Z16
+	VMOVAPD          Z16, Z14
+	VFMADD231PD      Z12, Z15, Z14
+	VMOVAPD          Z12, Z12
+	VFMADD231PD      Z14, Z13, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z11, Z13
+	KMOVB            K1, DI
+	KNOTW            K1, K1
+	TESTQ            DI, DI
+	JZ               loopEven
+	VCVTPD2PS        Z13, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+loopEven:
+	VCVTPD2PS Z13, Y11
+	VMOVUPS   Y11, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z11
+	PREFETCHT0       4096(SI)(DX*4)
+	VCVTPS2PD        (SI)(DX*4), Z12
+	VBROADCASTSD     constants<>+200(SB), Z13
+	VCMPPD           $0x19, Z13, Z11, K1
+	VBROADCASTSD     constants<>+208(SB), Z13
+	VCMPPD           $0x16, Z13, Z11, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+216(SB), Z13
+	VPADDQ           Z13, Z11, Z11
+	VPSRLQ           $0x34, Z11, Z13
+	VBROADCASTSD     constants<>+224(SB), Z14
+	VORPD            Z14, Z13, Z13
+	VBROADCASTSD     constants<>+232(SB), Z14
+	VSUBPD           Z14, Z13, Z13
+	VBROADCASTSD     constants<>+240(SB), Z14
+	VANDPD           Z14, Z11, Z11
+	VBROADCASTSD     constants<>+248(SB), Z14
+	VPADDQ           Z14, Z11, Z11
+	VSUBPD           Z0, Z11, Z11
+	VADDPD           Z1, Z11, Z14
+	VSUBPD           Z1, Z14, Z15
+	VSUBPD           Z15, Z11, Z15
+	VRCP14PD         Z14, Z16
+	VMOVAPD          Z0, Z17
+	VFNMADD231PD     Z16, Z14, Z17
+	VMOVAPD          Z16, Z18
+	VFMADD231PD      Z17, Z16, Z18
+	VMOVAPD          Z0, Z16
+	VFNMADD231PD     Z18, Z14, Z16
+	VMOVAPD          Z18, Z17
+	VFMADD231PD      Z16, Z18, Z17
+	VMULPD           Z17, Z11, Z16
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z14, Z16, Z11
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z15, Z16, Z11
+	VMULPD           Z17, Z11, Z11
+	VMULPD           Z16, Z16, Z14
+	VMOVAPD          Z14, Z15
+	VFMSUB231PD      Z16, Z16, Z15
+	VMULPD           Z16, Z14, Z17
+	VMULPD           Z2, Z14, Z18
+	VMOVAPD          Z17, Z19
+	VFMSUB231PD      Z16, Z14, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z16, Z15, Z19
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z11, Z18, Z15
+	VMULPD           Z3, Z17, Z18
+	VMOVAPD          Z18, Z19
+	VFMSUB231PD      Z3, Z17, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z4, Z17, Z19
+	VMOVAPD          Z19, Z19
+	VFMADD231PD      Z3, Z15, Z19
+	VMULPD           Z14, Z14, Z15
+	VBROADCASTSD     constants<>+1016(SB), Z20
+	VMOVAPD          Z20, Z20
+	VFMADD213PD.BCST constants<>+1024(SB), Z15, Z20
+	VFMADD213PD.BCST constants<>+1032(SB), Z15, Z20
+	VFMADD213PD.BCST constants<>+1040(SB), Z15, Z20
+	VBROADCASTSD     constants<>+1048(SB), Z21
+	VMOVAPD          Z21, Z21
+	VFMADD213PD.BCST constants<>+1056(SB), Z15, Z21
+	VFMADD213PD.BCST constants<>+1064(SB), Z15, Z21
+	VFMADD213PD.BCST constants<>+1072(SB), Z15, Z21
+	VMOVAPD          Z21, Z15
+	VFMADD231PD      Z14, Z20, Z15
+	VMULPD           Z15, Z14, Z14
+	VMOVAPD          Z19, Z15
+	VFMADD231PD      Z14, Z17, Z15
+	VADDPD           Z11, Z11, Z11
+	VMOVAPD          Z11, Z11
+	VFMADD231PD      Z6, Z13, Z11
+	VADDPD           Z11, Z15, Z11
+	VMULPD           Z5, Z13, Z13
+	VADDPD           Z16, Z16, Z14
+	VADDPD           Z14, Z13, Z15
+	VSUBPD           Z13, Z15, Z13
+	VSUBPD           Z13, Z14, Z13
+	VADDPD           Z13, Z11, Z11
+	VADDPD           Z18, Z15, Z13
+	VSUBPD           Z15, Z13, Z14
+	VSUBPD           Z14, Z18, Z14
+	VADDPD           Z14, Z11, Z11
+	VADDPD           Z11, Z13, Z14
+	VSUBPD           Z13, Z14, Z13
+	VSUBPD           Z13, Z11, Z11
+	VMULPD           Z14, Z12, Z13
+	VBROADCASTSD     constants<>+160(SB), Z15
+	VANDPD           Z15, Z13, Z15
+	VBROADCASTSD     constants<>+176(SB), Z16
+	VCMPPD           $0x16, Z16, Z15, K1
+	KORW             K2, K1, K1
+	VMOVAPD          Z13, Z15
+	VFMSUB231PD      Z14, Z12, Z15
+	VMOVAPD          Z15, Z14
+	VFMADD231PD      Z11, Z12, Z14
+	VMOVAPD          Z8, Z11
+	VFMADD231PD      Z7, Z13, Z11
+	VSUBPD           Z8, Z11, Z12
+	VMOVAPD          Z13, Z13
+	VFNMADD231PD     Z9, Z12, Z13
+	VMOVAPD          Z13, Z13
+	VFNMADD231PD     Z10, Z12, Z13
+	VADDPD           Z14, Z13, Z12
+	VPSLLQ           $0x34, Z11, Z11
+	VPADDQ           Z0, Z11, Z11
+	VMULPD           Z12, Z12, Z13
+	VMULPD           Z12, Z12, Z14
+	VBROADCASTSD     constants<>+56(SB), Z15
+	VMOVAPD          Z15, Z15
+	VFMADD213PD.BCST constants<>+64(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+72(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+80(SB), Z14, Z15
+	VFMADD213PD.BCST constants<>+88(SB), Z14, Z15
+	VBROADCASTSD     constants<>+96(SB), Z16
+	VMOVAPD          Z16, Z16
+	VFMADD213PD.BCST constants<>+104(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+112(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+120(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+128(SB), Z14, Z16
+	VFMADD213PD.BCST constants<>+136(SB), Z14, Z16
+	VMOVAPD          Z16, Z14
+	VFMADD231PD      Z12, Z15, Z14
+	VMOVAPD          Z12, Z12
+	VFMADD231PD      Z14, Z13, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z11, Z13
+	KMOVB            K1, DI
+	KNOTW            K1, K1
+	TESTQ            DI, DI
+	JZ               pastEven
+	VCVTPD2PS        Z13, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z13, Y11
+	VMOVNTPS  Y11, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, DI
+	BZHIQ            CX, DI, DI
+	KMOVW            DI, K1
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z11
+	VCVTPS2PD.Z      (SI)(DX*4), K1, Z12
+	VBROADCASTSD     constants<>+200(SB), Z13
+	VCMPPD           $0x19, Z13, Z11, K2
+	VBROADCASTSD     constants<>+208(SB), Z13
+	VCMPPD           $0x16, Z13, Z11, K3
+	KORW             K2, K3, K3
+	VBROADCASTSD     constants<>+216(SB), Z13
+	VPADDQ           Z13, Z11, Z11
+	VPSRLQ           $0x34, Z11, Z13
+	VBROADCASTSD     constants<>+224(SB), Z14
+	VORPD            Z14, Z13, Z13
+	VBROADCASTSD     constants<>+232(SB), Z14
+	VSUBPD           Z14, Z13, Z13
+	VBROADCASTSD     constants<>+240(SB), Z14
+	VANDPD           Z14, Z11, Z11
+	VBROADCASTSD     constants<>+248(SB), Z14
+	VPADDQ           Z14, Z11, Z11
+	VSUBPD           Z0, Z11, Z11
+	VADDPD           Z1, Z11, Z14
+	VSUBPD           Z1, Z14, Z1
+	VSUBPD           Z1, Z11, Z1
+	VRCP14PD         Z14, Z15
+	VMOVAPD          Z0, Z16
+	VFNMADD231PD     Z15, Z14, Z16
+	VMOVAPD          Z15, Z17
+	VFMADD231PD      Z16, Z15, Z17
+	VMOVAPD          Z0, Z15
+	VFNMADD231PD     Z17, Z14, Z15
+	VMOVAPD          Z17, Z16
+	VFMADD231PD      Z15, Z17, Z16
+	VMULPD           Z16, Z11, Z15
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z14, Z15, Z11
+	VMOVAPD          Z11, Z11
+	VFNMADD231PD     Z1, Z15, Z11
+	VMULPD           Z16, Z11, Z1
+	VMULPD           Z15, Z15, Z11
+	VMOVAPD          Z11, Z14
+	VFMSUB231PD      Z15, Z15, Z14
+	VMULPD           Z15, Z11, Z16
+	VMULPD           Z2, Z11, Z2
+	VMOVAPD          Z16, Z17
+	VFMSUB231PD      Z15, Z11, Z17
+	VMOVAPD          Z17, Z17
+	VFMADD231PD      Z15, Z14, Z17
+	VMOVAPD          Z17, Z14
+	VFMADD231PD      Z1, Z2, Z14
+	VMULPD           Z3, Z16, Z2
+	VMOVAPD          Z2, Z17
+	VFMSUB231PD      Z3, Z16, Z17
+	VMOVAPD          Z17, Z17
+	VFMADD231PD      Z4, Z16, Z17
+	VMOVAPD          Z17, Z4
+	VFMADD231PD      Z3, Z14, Z4
+	VMULPD           Z11, Z11, Z3
+	VBROADCASTSD     constants<>+1016(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+1024(SB), Z3, Z14
+	VFMADD213PD.BCST constants<>+1032(SB), Z3, Z14
+	VFMADD213PD.BCST constants<>+1040(SB), Z3, Z14
+	VBROADCASTSD     constants<>+1048(SB), Z17
+	VMOVAPD          Z17, Z17
+	VFMADD213PD.BCST constants<>+1056(SB), Z3, Z17
+	VFMADD213PD.BCST constants<>+1064(SB), Z3, Z17
+	VFMADD213PD.BCST constants<>+1072(SB), Z3, Z17
+	VMOVAPD          Z17, Z3
+	VFMADD231PD      Z11, Z14, Z3
+	VMULPD           Z3, Z11, Z3
+	VMOVAPD          Z4, Z4
+	VFMADD231PD      Z3, Z16, Z4
+	VADDPD           Z1, Z1, Z1
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z6, Z13, Z1
+	VADDPD           Z1, Z4, Z1
+	VMULPD           Z5, Z13, Z3
+	VADDPD           Z15, Z15, Z4
+	VADDPD           Z4, Z3, Z5
+	VSUBPD           Z3, Z5, Z3
+	VSUBPD           Z3, Z4, Z3
+	VADDPD           Z3, Z1, Z1
+	VADDPD           Z2, Z5, Z3
+	VSUBPD           Z5, Z3, Z4
+	VSUBPD           Z4, Z2, Z2
+	VADDPD           Z2, Z1, Z1
+	VADDPD           Z1, Z3, Z2
+	VSUBPD           Z3, Z2, Z3
+	VSUBPD           Z3, Z1, Z1
+	VMULPD           Z2, Z12, Z3
+	VBROADCASTSD     constants<>+160(SB), Z4
+	VANDPD           Z4, Z3, Z4
+	VBROADCASTSD     constants<>+176(SB), Z5
+	VCMPPD           $0x16, Z5, Z4, K2
+	KORW             K3, K2, K2
+	VMOVAPD          Z3, Z4
+	VFMSUB231PD      Z2, Z12, Z4
+	VMOVAPD          Z4, Z2
+	VFMADD231PD      Z1, Z12, Z2
+	VMOVAPD          Z8, Z1
+	VFMADD231PD      Z7, Z3, Z1
+	VSUBPD           Z8, Z1, Z4
+	VMOVAPD          Z3, Z3
+	VFNMADD231PD     Z9, Z4, Z3
+	VMOVAPD          Z3, Z3
+	VFNMADD231PD     Z10, Z4, Z3
+	VADDPD           Z2, Z3, Z2
+	VPSLLQ           $0x34, Z1, Z1
+	VPADDQ           Z0, Z1, Z0
+	VMULPD           Z2, Z2, Z1
+	VMULPD           Z2, Z2, Z3
+	VBROADCASTSD     constants<>+56(SB), Z4
+	VMOVAPD          Z4, Z4
+	VFMADD213PD.BCST constants<>+64(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+72(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+80(SB), Z3, Z4
+	VFMADD213PD.BCST constants<>+88(SB), Z3, Z4
+	VBROADCASTSD     constants<>+96(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+104(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+112(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+120(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+128(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+136(SB), Z3, Z5
+	VMOVAPD          Z5, Z3
+	VFMADD231PD      Z2, Z4, Z3
+	VMOVAPD          Z2, Z2
+	VFMADD231PD      Z3, Z1, Z2
+	VMOVAPD          Z0, Z1
+	VFMADD231PD      Z2, Z0, Z1
+	KANDW            K1, K2, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VCVTPD2PS        Z1, Y0
+	VMOVUPS          Y0, K2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             BX, odd+48(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z1, Y0
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
+	RET
+
+// func atan2F32AVX512(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·atan2F32AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         y+16(FP), SI
+	MOVQ         n+24(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+496(SB), Z0
+	VBROADCASTSD constants<>+0(SB), Z1
+	VBROADCASTSD constants<>+192(SB), Z2
+	VBROADCASTSD constants<>+616(SB), Z3
+	VBROADCASTSD constants<>+720(SB), Z4
+	VBROADCASTSD constants<>+728(SB), Z5
+	MOVB         past+32(FP), DI
+	TESTB        DI, DI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z6
+	VCVTPS2PD        (SI)(DX*4), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z6, Z8
+	VBROADCASTSD     constants<>+160(SB), Z23
+	VANDPD           Z23, Z7, Z23
+	VBROADCASTSD     constants<>+1080(SB), Z24
+	VCMPPD           $0x19, Z24, Z8, K1
+	VBROADCASTSD     constants<>+1088(SB), Z24
+	VCMPPD           $0x16, Z24, Z8, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+1080(SB), Z24
+	VCMPPD           $0x19, Z24, Z23, K1
+	KORW             K2, K1, K1
+	VBROADCASTSD     constants<>+1088(SB), Z24
+	VCMPPD           $0x16, Z24, Z23, K2
+	KORW             K1, K2, K2
+	VMINPD           Z23, Z8, Z24
+	VMAXPD           Z23, Z8, Z25
+	VMULPD           Z3, Z25, Z26
+	VCMPPD           $0x1e, Z26, Z24, K1
+	VSUBPD           Z25, Z24, Z26
+	VBLENDMPD        Z26, Z24, K1, Z9
+	VADDPD           Z25, Z24, Z24
+	VBLENDMPD        Z24, Z25, K1, Z10
+	VDIVPD           Z10, Z9, Z24
+	VBLENDMPD        Z1, Z0, K1, Z11
+	VMULPD           Z24, Z24, Z25
+	VMULPD           Z25, Z24, Z26
+	VMULPD           Z25, Z25, Z27
+	VBROADCASTSD     constants<>+624(SB), Z28
+	VMOVAPD          Z28, Z28
+	VFMADD213PD.BCST constants<>+632(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+640(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+648(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+656(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+664(SB), Z27, Z28
+	VBROADCASTSD     constants<>+672(SB), Z29
+	VMOVAPD          Z29, Z29
+	VFMADD213PD.BCST constants<>+680(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+688(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+696(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+704(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+712(SB), Z27, Z29
+	VMOVAPD          Z29, Z27
+	VFMADD231PD      Z25, Z28, Z27
+	VMULPD           Z27, Z26, Z25
+	VCMPPD           $0x1e, Z23, Z8, K1
+	VSUBPD           Z11, Z2, Z8
+	VBLENDMPD        Z8, Z11, K1, Z12
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VXORPD           Z8, Z24, Z8
+	VBLENDMPD        Z8, Z24, K1, Z13
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VXORPD           Z8, Z25, Z8
+	VBLENDMPD        Z8, Z25, K1, Z14
+	VCMPPD           $0x11, Z0, Z7, K1
+	VBROADCASTSD     constants<>+1096(SB), Z8
+	VSUBPD           Z12, Z8, Z8
+	VBLENDMPD        Z8, Z12, K1, Z15
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VXORPD           Z8, Z13, Z8
+	VBROADCASTSD     constants<>+168(SB), Z23
+	VANDPD           Z23, Z7, Z7
+	VXORPD           Z7, Z14, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z5, Z15, Z7
+	VADDPD           Z7, Z8, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z4, Z15, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z7
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z6, Z6
+	VORPD            Z6, Z7, Z6
+	KMOVB            K2, DI
+	KNOTW            K2, K1
+	TESTQ            DI, DI
+	JZ               loopEven
+	VCVTPD2PS        Z6, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+loopEven:
+	VCVTPD2PS Z6, Y6
+	VMOVUPS   Y6, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z6
+	PREFETCHT0       4096(SI)(DX*4)
+	VCVTPS2PD        (SI)(DX*4), Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z6, Z8
+	VBROADCASTSD     constants<>+160(SB), Z23
+	VANDPD           Z23, Z7, Z23
+	VBROADCASTSD     constants<>+1080(SB), Z24
+	VCMPPD           $0x19, Z24, Z8, K1
+	VBROADCASTSD     constants<>+1088(SB), Z24
+	VCMPPD           $0x16, Z24, Z8, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+1080(SB), Z24
+	VCMPPD           $0x19, Z24, Z23, K1
+	KORW             K2, K1, K1
+	VBROADCASTSD     constants<>+1088(SB), Z24
+	VCMPPD           $0x16, Z24, Z23, K2
+	KORW             K1, K2, K2
+	VMINPD           Z23, Z8, Z24
+	VMAXPD           Z23, Z8, Z25
+	VMULPD           Z3, Z25, Z26
+	VCMPPD           $0x1e, Z26, Z24, K1
+	VSUBPD           Z25, Z24, Z26
+	VBLENDMPD        Z26, Z24, K1, Z9
+	VADDPD           Z25, Z24, Z24
+	VBLENDMPD        Z24, Z25, K1, Z10
+	VDIVPD           Z10, Z9, Z24
+	VBLENDMPD        Z1, Z0, K1, Z11
+	VMULPD           Z24, Z24, Z25
+	VMULPD           Z25, Z24, Z26
+	VMULPD           Z25, Z25, Z27
+	VBROADCASTSD     constants<>+624(SB), Z28
+	VMOVAPD          Z28, Z28
+	VFMADD213PD.BCST constants<>+632(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+640(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+648(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+656(SB), Z27, Z28
+	VFMADD213PD.BCST constants<>+664(SB), Z27, Z28
+	VBROADCASTSD     constants<>+672(SB), Z29
+	VMOVAPD          Z29, Z29
+	VFMADD213PD.BCST constants<>+680(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+688(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+696(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+704(SB), Z27, Z29
+	VFMADD213PD.BCST constants<>+712(SB), Z27, Z29
+	VMOVAPD          Z29, Z27
+	VFMADD231PD      Z25, Z28, Z27
+	VMULPD           Z27, Z26, Z25
+	VCMPPD           $0x1e, Z23, Z8, K1
+	VSUBPD           Z11, Z2, Z8
+	VBLENDMPD        Z8, Z11, K1, Z12
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VXORPD           Z8, Z24, Z8
+	VBLENDMPD        Z8, Z24, K1, Z13
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VXORPD           Z8, Z25, Z8
+	VBLENDMPD        Z8, Z25, K1, Z14
+	VCMPPD           $0x11, Z0, Z7, K1
+	VBROADCASTSD     constants<>+1096(SB), Z8
+	VSUBPD           Z12, Z8, Z8
+	VBLENDMPD        Z8, Z12, K1, Z15
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z7, Z8
+	VXORPD           Z8, Z13, Z8
+	VBROADCASTSD     constants<>+168(SB), Z23
+	VANDPD           Z23, Z7, Z7
+	VXORPD           Z7, Z14, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z5, Z15, Z7
+	VADDPD           Z7, Z8, Z7
+	VMOVAPD          Z7, Z7
+	VFMADD231PD      Z4, Z15, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z7, Z7
+	VBROADCASTSD     constants<>+168(SB), Z8
+	VANDPD           Z8, Z6, Z6
+	VORPD            Z6, Z7, Z6
+	KMOVB            K2, DI
+	KNOTW            K2, K1
+	TESTQ            DI, DI
+	JZ               pastEven
+	VCVTPD2PS        Z6, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z6, Y6
+	VMOVNTPS  Y6, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, DI
+	BZHIQ            CX, DI, DI
+	KMOVW            DI, K1
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z6
+	VCVTPS2PD.Z      (SI)(DX*4), K1, Z7
+	VBROADCASTSD     constants<>+160(SB), Z8
+	VANDPD           Z8, Z6, Z8
+	VBROADCASTSD     constants<>+160(SB), Z9
+	VANDPD           Z9, Z7, Z9
+	VBROADCASTSD     constants<>+1080(SB), Z10
+	VCMPPD           $0x19, Z10, Z8, K2
+	VBROADCASTSD     constants<>+1088(SB), Z10
+	VCMPPD           $0x16, Z10, Z8, K3
+	KORW             K2, K3, K3
+	VBROADCASTSD     constants<>+1080(SB), Z10
+	VCMPPD           $0x19, Z10, Z9, K2
+	KORW             K3, K2, K2
+	VBROADCASTSD     constants<>+1088(SB), Z10
+	VCMPPD           $0x16, Z10, Z9, K3
+	KORW             K2, K3, K3
+	VMINPD           Z9, Z8, Z10
+	VMAXPD           Z9, Z8, Z11
+	VMULPD           Z3, Z11, Z3
+	VCMPPD           $0x1e, Z3, Z10, K2
+	VSUBPD           Z11, Z10, Z3
+	VBLENDMPD        Z3, Z10, K2, Z16
+	VADDPD           Z11, Z10, Z3
+	VBLENDMPD        Z3, Z11, K2, Z17
+	VDIVPD           Z17, Z16, Z3
+	VBLENDMPD        Z1, Z0, K2, Z18
+	VMULPD           Z3, Z3, Z1
+	VMULPD           Z1, Z3, Z10
+	VMULPD           Z1, Z1, Z11
+	VBROADCASTSD     constants<>+624(SB), Z12
+	VMOVAPD          Z12, Z12
+	VFMADD213PD.BCST constants<>+632(SB), Z11, Z12
+	VFMADD213PD.BCST constants<>+640(SB), Z11, Z12
+	VFMADD213PD.BCST constants<>+648(SB), Z11, Z12
+	VFMADD213PD.BCST constants<>+656(SB), Z11, Z12
+	VFMADD213PD.BCST constants<>+664(SB), Z11, Z12
+	VBROADCASTSD     constants<>+672(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+680(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+688(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+696(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+704(SB), Z11, Z13
+	VFMADD213PD.BCST constants<>+712(SB), Z11, Z13
+	VMOVAPD          Z13, Z11
+	VFMADD231PD      Z1, Z12, Z11
+	VMULPD           Z11, Z10, Z1
+	VCMPPD           $0x1e, Z9, Z8, K2
+	VSUBPD           Z18, Z2, Z2
+	VBLENDMPD        Z2, Z18, K2, Z19
+	VBROADCASTSD     constants<>+168(SB), Z2
+	VXORPD           Z2, Z3, Z2
+	VBLENDMPD        Z2, Z3, K2, Z20
+	VBROADCASTSD     constants<>+168(SB), Z2
+	VXORPD           Z2, Z1, Z2
+	VBLENDMPD        Z2, Z1, K2, Z21
+	VCMPPD           $0x11, Z0, Z7, K2
+	VBROADCASTSD     constants<>+1096(SB), Z0
+	VSUBPD           Z19, Z0, Z0
+	VBLENDMPD        Z0, Z19, K2, Z22
+	VBROADCASTSD     constants<>+168(SB), Z0
+	VANDPD           Z0, Z7, Z0
+	VXORPD           Z0, Z20, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z7, Z1
+	VXORPD           Z1, Z21, Z1
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z5, Z22, Z1
+	VADDPD           Z1, Z0, Z0
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z4, Z22, Z0
+	VBROADCASTSD     constants<>+160(SB), Z1
+	VANDPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z1
+	VANDPD           Z1, Z6, Z1
+	VORPD            Z1, Z0, Z0
+	KANDW            K1, K3, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             BX, odd+48(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
+	RET
+
+// func logAddExpF32AVX512(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)
+// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+TEXT ·logAddExpF32AVX512(SB), NOSPLIT, $0-56
+	MOVQ         dst+0(FP), AX
+	MOVQ         x+8(FP), BX
+	MOVQ         y+16(FP), SI
+	MOVQ         n+24(FP), CX
+	XORQ         DX, DX
+	VBROADCASTSD constants<>+24(SB), Z0
+	VBROADCASTSD constants<>+32(SB), Z1
+	VBROADCASTSD constants<>+48(SB), Z2
+	VBROADCASTSD constants<>+40(SB), Z3
+	VBROADCASTSD constants<>+0(SB), Z4
+	MOVB         past+32(FP), DI
+	TESTB        DI, DI
+	JNZ          past
+
+loop:
+	CMPQ             CX, $+8
+	JL               tail
+	VCVTPS2PD        (BX)(DX*4), Z5
+	VCVTPS2PD        (SI)(DX*4), Z6
+	VMAXPD           Z6, Z5, Z7
+	VMINPD           Z6, Z5, Z8
+	VSUBPD           Z7, Z8, Z8
+	VCMPPD           $0x03, Z6, Z5, K1
+	VBROADCASTSD     constants<>+496(SB), Z5
+	VCMPPD           $0x16, Z5, Z8, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+8(SB), Z5
+	VMINPD           Z8, Z5, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z6
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z6, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z6, Z5
+	VMULPD           Z5, Z5, Z8
+	VMULPD           Z5, Z5, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z5, Z10, Z9
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z9, Z8, Z5
+	VADDPD           Z4, Z5, Z5
+	VSCALEFPD        Z6, Z5, Z5
+	VADDPD           Z4, Z5, Z6
+	VSUBPD           Z4, Z6, Z8
+	VSUBPD           Z8, Z5, Z5
+	VBROADCASTSD     constants<>+216(SB), Z8
+	VPADDQ           Z8, Z6, Z8
+	VPSRLQ           $0x34, Z8, Z9
+	VBROADCASTSD     constants<>+224(SB), Z10
+	VORPD            Z10, Z9, Z9
+	VBROADCASTSD     constants<>+232(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VBROADCASTSD     constants<>+240(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+248(SB), Z10
+	VPADDQ           Z10, Z8, Z8
+	VSUBPD           Z4, Z8, Z8
+	VDIVPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+192(SB), Z6
+	VADDPD           Z6, Z8, Z6
+	VRCP14PD         Z6, Z10
+	VMOVAPD          Z4, Z11
+	VFNMADD231PD     Z10, Z6, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z4, Z10
+	VFNMADD231PD     Z12, Z6, Z10
+	VMOVAPD          Z12, Z6
+	VFMADD231PD      Z10, Z12, Z6
+	VMULPD           Z6, Z8, Z6
+	VMULPD           Z6, Z6, Z10
+	VBROADCASTSD     constants<>+136(SB), Z11
+	VMULPD           Z11, Z8, Z11
+	VMULPD           Z8, Z11, Z11
+	VMULPD           Z10, Z10, Z12
+	VBROADCASTSD     constants<>+256(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+272(SB), Z12, Z13
+	VBROADCASTSD     constants<>+280(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+304(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z10, Z13, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z10, Z13
+	VBROADCASTSD     constants<>+312(SB), Z10
+	VMULPD           Z10, Z9, Z10
+	VADDPD           Z5, Z10, Z5
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z13, Z6, Z5
+	VSUBPD           Z5, Z11, Z5
+	VSUBPD           Z5, Z8, Z5
+	VBROADCASTSD     constants<>+320(SB), Z6
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z6, Z9, Z5
+	VADDPD           Z5, Z7, Z5
+	KMOVB            K2, DI
+	KNOTW            K2, K1
+	TESTQ            DI, DI
+	JZ               loopEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+loopEven:
+	VCVTPD2PS Z5, Y5
+	VMOVUPS   Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       loop
+
+past:
+	CMPQ             CX, $+8
+	JL               tail
+	PREFETCHT0       4096(BX)(DX*4)
+	VCVTPS2PD        (BX)(DX*4), Z5
+	PREFETCHT0       4096(SI)(DX*4)
+	VCVTPS2PD        (SI)(DX*4), Z6
+	VMAXPD           Z6, Z5, Z7
+	VMINPD           Z6, Z5, Z8
+	VSUBPD           Z7, Z8, Z8
+	VCMPPD           $0x03, Z6, Z5, K1
+	VBROADCASTSD     constants<>+496(SB), Z5
+	VCMPPD           $0x16, Z5, Z8, K2
+	KORW             K1, K2, K2
+	VBROADCASTSD     constants<>+8(SB), Z5
+	VMINPD           Z8, Z5, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z6
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z2, Z6, Z5
+	VMOVAPD          Z5, Z5
+	VFNMADD231PD     Z3, Z6, Z5
+	VMULPD           Z5, Z5, Z8
+	VMULPD           Z5, Z5, Z9
+	VBROADCASTSD     constants<>+56(SB), Z10
+	VMOVAPD          Z10, Z10
+	VFMADD213PD.BCST constants<>+64(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+72(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+80(SB), Z9, Z10
+	VFMADD213PD.BCST constants<>+88(SB), Z9, Z10
+	VBROADCASTSD     constants<>+96(SB), Z11
+	VMOVAPD          Z11, Z11
+	VFMADD213PD.BCST constants<>+104(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+112(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+120(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+128(SB), Z9, Z11
+	VFMADD213PD.BCST constants<>+136(SB), Z9, Z11
+	VMOVAPD          Z11, Z9
+	VFMADD231PD      Z5, Z10, Z9
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z9, Z8, Z5
+	VADDPD           Z4, Z5, Z5
+	VSCALEFPD        Z6, Z5, Z5
+	VADDPD           Z4, Z5, Z6
+	VSUBPD           Z4, Z6, Z8
+	VSUBPD           Z8, Z5, Z5
+	VBROADCASTSD     constants<>+216(SB), Z8
+	VPADDQ           Z8, Z6, Z8
+	VPSRLQ           $0x34, Z8, Z9
+	VBROADCASTSD     constants<>+224(SB), Z10
+	VORPD            Z10, Z9, Z9
+	VBROADCASTSD     constants<>+232(SB), Z10
+	VSUBPD           Z10, Z9, Z9
+	VBROADCASTSD     constants<>+240(SB), Z10
+	VANDPD           Z10, Z8, Z8
+	VBROADCASTSD     constants<>+248(SB), Z10
+	VPADDQ           Z10, Z8, Z8
+	VSUBPD           Z4, Z8, Z8
+	VDIVPD           Z6, Z5, Z5
+	VBROADCASTSD     constants<>+192(SB), Z6
+	VADDPD           Z6, Z8, Z6
+	VRCP14PD         Z6, Z10
+	VMOVAPD          Z4, Z11
+	VFNMADD231PD     Z10, Z6, Z11
+	VMOVAPD          Z10, Z12
+	VFMADD231PD      Z11, Z10, Z12
+	VMOVAPD          Z4, Z10
+	VFNMADD231PD     Z12, Z6, Z10
+	VMOVAPD          Z12, Z6
+	VFMADD231PD      Z10, Z12, Z6
+	VMULPD           Z6, Z8, Z6
+	VMULPD           Z6, Z6, Z10
+	VBROADCASTSD     constants<>+136(SB), Z11
+	VMULPD           Z11, Z8, Z11
+	VMULPD           Z8, Z11, Z11
+	VMULPD           Z10, Z10, Z12
+	VBROADCASTSD     constants<>+256(SB), Z13
+	VMOVAPD          Z13, Z13
+	VFMADD213PD.BCST constants<>+264(SB), Z12, Z13
+	VFMADD213PD.BCST constants<>+272(SB), Z12, Z13
+	VBROADCASTSD     constants<>+280(SB), Z14
+	VMOVAPD          Z14, Z14
+	VFMADD213PD.BCST constants<>+288(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+296(SB), Z12, Z14
+	VFMADD213PD.BCST constants<>+304(SB), Z12, Z14
+	VMOVAPD          Z14, Z12
+	VFMADD231PD      Z10, Z13, Z12
+	VMOVAPD          Z11, Z13
+	VFMADD231PD      Z12, Z10, Z13
+	VBROADCASTSD     constants<>+312(SB), Z10
+	VMULPD           Z10, Z9, Z10
+	VADDPD           Z5, Z10, Z5
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z13, Z6, Z5
+	VSUBPD           Z5, Z11, Z5
+	VSUBPD           Z5, Z8, Z5
+	VBROADCASTSD     constants<>+320(SB), Z6
+	VMOVAPD          Z5, Z5
+	VFMADD231PD      Z6, Z9, Z5
+	VADDPD           Z5, Z7, Z5
+	KMOVB            K2, DI
+	KNOTW            K2, K1
+	TESTQ            DI, DI
+	JZ               pastEven
+	VCVTPD2PS        Z5, Y0
+	VMOVUPS          Y0, K1, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             DI, odd+48(FP)
+	RET
+
+pastEven:
+	VCVTPD2PS Z5, Y5
+	VMOVNTPS  Y5, (AX)(DX*4)
+	ADDQ      $+8, DX
+	SUBQ      $+8, CX
+	JMP       past
+
+tail:
+	TESTQ            CX, CX
+	JZ               done
+	MOVQ             $-1, DI
+	BZHIQ            CX, DI, DI
+	KMOVW            DI, K1
+	VCVTPS2PD.Z      (BX)(DX*4), K1, Z5
+	VCVTPS2PD.Z      (SI)(DX*4), K1, Z6
+	VMAXPD           Z6, Z5, Z7
+	VMINPD           Z6, Z5, Z8
+	VSUBPD           Z7, Z8, Z8
+	VCMPPD           $0x03, Z6, Z5, K2
+	VBROADCASTSD     constants<>+496(SB), Z5
+	VCMPPD           $0x16, Z5, Z8, K3
+	KORW             K2, K3, K3
+	VBROADCASTSD     constants<>+8(SB), Z5
+	VMINPD           Z8, Z5, Z5
+	VBROADCASTSD     constants<>+16(SB), Z6
+	VMAXPD           Z5, Z6, Z5
+	VMOVAPD          Z1, Z6
+	VFMADD231PD      Z0, Z5, Z6
+	VSUBPD           Z1, Z6, Z0
+	VMOVAPD          Z5, Z1
+	VFNMADD231PD     Z2, Z0, Z1
+	VMOVAPD          Z1, Z1
+	VFNMADD231PD     Z3, Z0, Z1
+	VMULPD           Z1, Z1, Z2
+	VMULPD           Z1, Z1, Z3
+	VBROADCASTSD     constants<>+56(SB), Z5
+	VMOVAPD          Z5, Z5
+	VFMADD213PD.BCST constants<>+64(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+72(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+80(SB), Z3, Z5
+	VFMADD213PD.BCST constants<>+88(SB), Z3, Z5
+	VBROADCASTSD     constants<>+96(SB), Z6
+	VMOVAPD          Z6, Z6
+	VFMADD213PD.BCST constants<>+104(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+112(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+120(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+128(SB), Z3, Z6
+	VFMADD213PD.BCST constants<>+136(SB), Z3, Z6
+	VMOVAPD          Z6, Z3
+	VFMADD231PD      Z1, Z5, Z3
+	VMOVAPD          Z1, Z1
+	VFMADD231PD      Z3, Z2, Z1
+	VADDPD           Z4, Z1, Z1
+	VSCALEFPD        Z0, Z1, Z0
+	VADDPD           Z4, Z0, Z1
+	VSUBPD           Z4, Z1, Z2
+	VSUBPD           Z2, Z0, Z0
+	VBROADCASTSD     constants<>+216(SB), Z2
+	VPADDQ           Z2, Z1, Z2
+	VPSRLQ           $0x34, Z2, Z3
+	VBROADCASTSD     constants<>+224(SB), Z5
+	VORPD            Z5, Z3, Z3
+	VBROADCASTSD     constants<>+232(SB), Z5
+	VSUBPD           Z5, Z3, Z3
+	VBROADCASTSD     constants<>+240(SB), Z5
+	VANDPD           Z5, Z2, Z2
+	VBROADCASTSD     constants<>+248(SB), Z5
+	VPADDQ           Z5, Z2, Z2
+	VSUBPD           Z4, Z2, Z2
+	VDIVPD           Z1, Z0, Z0
+	VBROADCASTSD     constants<>+192(SB), Z1
+	VADDPD           Z1, Z2, Z1
+	VRCP14PD         Z1, Z5
+	VMOVAPD          Z4, Z6
+	VFNMADD231PD     Z5, Z1, Z6
+	VMOVAPD          Z5, Z8
+	VFMADD231PD      Z6, Z5, Z8
+	VMOVAPD          Z4, Z4
+	VFNMADD231PD     Z8, Z1, Z4
+	VMOVAPD          Z8, Z1
+	VFMADD231PD      Z4, Z8, Z1
+	VMULPD           Z1, Z2, Z1
+	VMULPD           Z1, Z1, Z4
+	VBROADCASTSD     constants<>+136(SB), Z5
+	VMULPD           Z5, Z2, Z5
+	VMULPD           Z2, Z5, Z5
+	VMULPD           Z4, Z4, Z6
+	VBROADCASTSD     constants<>+256(SB), Z8
+	VMOVAPD          Z8, Z8
+	VFMADD213PD.BCST constants<>+264(SB), Z6, Z8
+	VFMADD213PD.BCST constants<>+272(SB), Z6, Z8
+	VBROADCASTSD     constants<>+280(SB), Z9
+	VMOVAPD          Z9, Z9
+	VFMADD213PD.BCST constants<>+288(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+296(SB), Z6, Z9
+	VFMADD213PD.BCST constants<>+304(SB), Z6, Z9
+	VMOVAPD          Z9, Z6
+	VFMADD231PD      Z4, Z8, Z6
+	VMOVAPD          Z5, Z8
+	VFMADD231PD      Z6, Z4, Z8
+	VBROADCASTSD     constants<>+312(SB), Z4
+	VMULPD           Z4, Z3, Z4
+	VADDPD           Z0, Z4, Z0
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z8, Z1, Z0
+	VSUBPD           Z0, Z5, Z0
+	VSUBPD           Z0, Z2, Z0
+	VBROADCASTSD     constants<>+320(SB), Z1
+	VMOVAPD          Z0, Z0
+	VFMADD231PD      Z1, Z3, Z0
+	VADDPD           Z0, Z7, Z0
+	KANDW            K1, K3, K2
+	KMOVB            K2, BX
+	KNOTW            K2, K2
+	KANDW            K1, K2, K2
+	TESTQ            BX, BX
+	JZ               partEven
+	VCVTPD2PS        Z0, Y0
+	VMOVUPS          Y0, K2, (AX)(DX*4)
+	VZEROUPPER
+	MOVQ             DX, at+40(FP)
+	MOVQ             BX, odd+48(FP)
+	RET
+
+partEven:
+	VCVTPD2PS Z0, Y0
+	VMOVUPS   Y0, K1, (AX)(DX*4)
+	ADDQ      CX, DX
+
+done:
+	VZEROUPPER
+	MOVQ DX, at+40(FP)
+	XORQ AX, AX
+	MOVQ AX, odd+48(FP)
 	RET
 
 DATA constants<>+0(SB)/8, $0x3ff0000000000000
@@ -8926,48 +22173,123 @@ DATA constants<>+144(SB)/8, $0x4086300000000000
 DATA constants<>+152(SB)/8, $0xc04e000000000000
 DATA constants<>+160(SB)/8, $0x7fffffffffffffff
 DATA constants<>+168(SB)/8, $0x8000000000000000
-DATA constants<>+176(SB)/8, $0x4034000000000000
-DATA constants<>+184(SB)/8, $0x4000000000000000
-DATA constants<>+192(SB)/8, $0x0010000000000000
-DATA constants<>+200(SB)/8, $0x7fefffffffffffff
-DATA constants<>+208(SB)/8, $0x00095f619980c433
-DATA constants<>+216(SB)/8, $0x4330000000000000
-DATA constants<>+224(SB)/8, $0x43300000000003ff
-DATA constants<>+232(SB)/8, $0x000fffffffffffff
-DATA constants<>+240(SB)/8, $0x3fe6a09e667f3bcd
-DATA constants<>+248(SB)/8, $0x3fc39fe51a7c18f9
-DATA constants<>+256(SB)/8, $0x3fcc71c62e3f11e6
-DATA constants<>+264(SB)/8, $0x3fd99999999952d7
-DATA constants<>+272(SB)/8, $0x3fc2b5900de53b32
-DATA constants<>+280(SB)/8, $0x3fc7462b51cb66b1
-DATA constants<>+288(SB)/8, $0x3fd2492492df281a
-DATA constants<>+296(SB)/8, $0x3fe5555555555558
-DATA constants<>+304(SB)/8, $0x3d2ef35793c76730
-DATA constants<>+312(SB)/8, $0x3fe62e42fefa3800
-DATA constants<>+320(SB)/8, $0xbfefffffffffffff
-DATA constants<>+328(SB)/8, $0x7e70000000000000
-DATA constants<>+336(SB)/8, $0x4130000000000000
-DATA constants<>+344(SB)/8, $0x3fe45f306dc9c883
-DATA constants<>+352(SB)/8, $0xb91f1976b7ed8fbc
-DATA constants<>+360(SB)/8, $0x3c91a62633145c07
-DATA constants<>+368(SB)/8, $0x3ff921fb54442d18
-DATA constants<>+376(SB)/8, $0x3de61217ee5cca1b
-DATA constants<>+384(SB)/8, $0x3ec71de3a54607a5
-DATA constants<>+392(SB)/8, $0x3f81111111111110
-DATA constants<>+400(SB)/8, $0xbd6ab17bdcbd3414
-DATA constants<>+408(SB)/8, $0xbe5ae64541295cdf
-DATA constants<>+416(SB)/8, $0xbf2a01a01a019937
-DATA constants<>+424(SB)/8, $0xbfc5555555555555
-DATA constants<>+432(SB)/8, $0xbda9394b9eb4d56d
-DATA constants<>+440(SB)/8, $0xbe927e4fb7712ca2
-DATA constants<>+448(SB)/8, $0xbf56c16c16c16c16
-DATA constants<>+456(SB)/8, $0x3d2ab78473be59d7
-DATA constants<>+464(SB)/8, $0x3e21eed8deb82809
-DATA constants<>+472(SB)/8, $0x3efa01a01a019d0a
-DATA constants<>+480(SB)/8, $0x3fa5555555555555
-DATA constants<>+488(SB)/8, $0x0000000000000000
-DATA constants<>+496(SB)/8, $0x0000000000000001
-GLOBL constants<>(SB), RODATA|NOPTR, $504
+DATA constants<>+176(SB)/8, $0x4086200000000000
+DATA constants<>+184(SB)/8, $0x4034000000000000
+DATA constants<>+192(SB)/8, $0x4000000000000000
+DATA constants<>+200(SB)/8, $0x0010000000000000
+DATA constants<>+208(SB)/8, $0x7fefffffffffffff
+DATA constants<>+216(SB)/8, $0x00095f619980c433
+DATA constants<>+224(SB)/8, $0x4330000000000000
+DATA constants<>+232(SB)/8, $0x43300000000003ff
+DATA constants<>+240(SB)/8, $0x000fffffffffffff
+DATA constants<>+248(SB)/8, $0x3fe6a09e667f3bcd
+DATA constants<>+256(SB)/8, $0x3fc39fe51a7c18f9
+DATA constants<>+264(SB)/8, $0x3fcc71c62e3f11e6
+DATA constants<>+272(SB)/8, $0x3fd99999999952d7
+DATA constants<>+280(SB)/8, $0x3fc2b5900de53b32
+DATA constants<>+288(SB)/8, $0x3fc7462b51cb66b1
+DATA constants<>+296(SB)/8, $0x3fd2492492df281a
+DATA constants<>+304(SB)/8, $0x3fe5555555555558
+DATA constants<>+312(SB)/8, $0x3d2ef35793c76730
+DATA constants<>+320(SB)/8, $0x3fe62e42fefa3800
+DATA constants<>+328(SB)/8, $0xbfefffffffffffff
+DATA constants<>+336(SB)/8, $0x7e70000000000000
+DATA constants<>+344(SB)/8, $0x4130000000000000
+DATA constants<>+352(SB)/8, $0x3fe45f306dc9c883
+DATA constants<>+360(SB)/8, $0xb91f1976b7ed8fbc
+DATA constants<>+368(SB)/8, $0x3c91a62633145c07
+DATA constants<>+376(SB)/8, $0x3ff921fb54442d18
+DATA constants<>+384(SB)/8, $0x3de61217ee5cca1b
+DATA constants<>+392(SB)/8, $0x3ec71de3a54607a5
+DATA constants<>+400(SB)/8, $0x3f81111111111110
+DATA constants<>+408(SB)/8, $0xbd6ab17bdcbd3414
+DATA constants<>+416(SB)/8, $0xbe5ae64541295cdf
+DATA constants<>+424(SB)/8, $0xbf2a01a01a019937
+DATA constants<>+432(SB)/8, $0xbfc5555555555555
+DATA constants<>+440(SB)/8, $0xbda9394b9eb4d56d
+DATA constants<>+448(SB)/8, $0xbe927e4fb7712ca2
+DATA constants<>+456(SB)/8, $0xbf56c16c16c16c16
+DATA constants<>+464(SB)/8, $0x3d2ab78473be59d7
+DATA constants<>+472(SB)/8, $0x3e21eed8deb82809
+DATA constants<>+480(SB)/8, $0x3efa01a01a019d0a
+DATA constants<>+488(SB)/8, $0x3fa5555555555555
+DATA constants<>+496(SB)/8, $0x0000000000000000
+DATA constants<>+504(SB)/8, $0x0000000000000001
+DATA constants<>+512(SB)/8, $0xbf8e6aaa8a0a04cc
+DATA constants<>+520(SB)/8, $0x3f765a9c4dfcf8b2
+DATA constants<>+528(SB)/8, $0x3f8782651caa6547
+DATA constants<>+536(SB)/8, $0x3f91c4d35cf95421
+DATA constants<>+544(SB)/8, $0x3f9f1c71c1db0623
+DATA constants<>+552(SB)/8, $0x3fb3333333332eca
+DATA constants<>+560(SB)/8, $0x3f9d72b2bc8155f8
+DATA constants<>+568(SB)/8, $0x3f91d189408314ee
+DATA constants<>+576(SB)/8, $0x3f852420b04b37be
+DATA constants<>+584(SB)/8, $0x3f8c9cf07674736a
+DATA constants<>+592(SB)/8, $0x3f96e8bb1c8209a2
+DATA constants<>+600(SB)/8, $0x3fa6db6db6e31f13
+DATA constants<>+608(SB)/8, $0x3fc5555555555556
+DATA constants<>+616(SB)/8, $0x3fda827999fcef32
+DATA constants<>+624(SB)/8, $0x3f90ad36a455cafb
+DATA constants<>+632(SB)/8, $0x3fa74ddd408bb4c1
+DATA constants<>+640(SB)/8, $0x3fae19a13b9fc6df
+DATA constants<>+648(SB)/8, $0x3fb3b1392d9e785c
+DATA constants<>+656(SB)/8, $0x3fbc71c71c304b68
+DATA constants<>+664(SB)/8, $0x3fc9999999999953
+DATA constants<>+672(SB)/8, $0xbfa1b33b923aa954
+DATA constants<>+680(SB)/8, $0xbfaac7a938b69c93
+DATA constants<>+688(SB)/8, $0xbfb110e880a7a521
+DATA constants<>+696(SB)/8, $0xbfb745d165df3f95
+DATA constants<>+704(SB)/8, $0xbfc249249248d7ee
+DATA constants<>+712(SB)/8, $0xbfd5555555555555
+DATA constants<>+720(SB)/8, $0x3fe921fb54442d18
+DATA constants<>+728(SB)/8, $0x3c81a62633145c07
+DATA constants<>+736(SB)/8, $0x4017b851eb851eb8
+DATA constants<>+744(SB)/8, $0x3dd76e878e3ec51e
+DATA constants<>+752(SB)/8, $0xbe268cebc0044a84
+DATA constants<>+760(SB)/8, $0xbe6ef4cf88da1c18
+DATA constants<>+768(SB)/8, $0xbe8b5ab122a3271e
+DATA constants<>+776(SB)/8, $0x3ef5b65ec2efb103
+DATA constants<>+784(SB)/8, $0x3f47ffcfa1c9ba54
+DATA constants<>+792(SB)/8, $0x3f90dc3b5fc11959
+DATA constants<>+800(SB)/8, $0x4011ac3258a8dbd0
+DATA constants<>+808(SB)/8, $0xbdb3750239ff76d7
+DATA constants<>+816(SB)/8, $0x3de50897cfcf2aca
+DATA constants<>+824(SB)/8, $0x3e4e9089b4947fd2
+DATA constants<>+832(SB)/8, $0x3e8734026a6363cc
+DATA constants<>+840(SB)/8, $0xbec05fe59e2386a6
+DATA constants<>+848(SB)/8, $0xbf21bc3abbf3e929
+DATA constants<>+856(SB)/8, $0xbf6d406b36fb367b
+DATA constants<>+864(SB)/8, $0x3fed8f5dece92cc1
+DATA constants<>+872(SB)/8, $0x401575b329b1f510
+DATA constants<>+880(SB)/8, $0xbd929b9f1b3df556
+DATA constants<>+888(SB)/8, $0xbe14e607b41a6416
+DATA constants<>+896(SB)/8, $0xbe85f6d925a0bc7a
+DATA constants<>+904(SB)/8, $0xbeef4d2561aeafd4
+DATA constants<>+912(SB)/8, $0xbf4c02db3feeb579
+DATA constants<>+920(SB)/8, $0xbf9b82ce312889ba
+DATA constants<>+928(SB)/8, $0xbfd812746b0379e7
+DATA constants<>+936(SB)/8, $0x3dd7f072188e194d
+DATA constants<>+944(SB)/8, $0x3e4fc4356498c2d9
+DATA constants<>+952(SB)/8, $0x3ebb9e6509b9867d
+DATA constants<>+960(SB)/8, $0x3f1f9a326c233146
+DATA constants<>+968(SB)/8, $0x3f7565bcd0e6502d
+DATA constants<>+976(SB)/8, $0x3fbce2f21a042bde
+DATA constants<>+984(SB)/8, $0x3fc06eba8214db69
+DATA constants<>+992(SB)/8, $0x4008000000000000
+DATA constants<>+1000(SB)/8, $0x3fe5555555555555
+DATA constants<>+1008(SB)/8, $0x3c85555555555555
+DATA constants<>+1016(SB)/8, $0x3fbe02d197c00c78
+DATA constants<>+1024(SB)/8, $0x3fc1118c74823a2e
+DATA constants<>+1032(SB)/8, $0x3fc745d177a8f200
+DATA constants<>+1040(SB)/8, $0x3fd2492492492521
+DATA constants<>+1048(SB)/8, $0x3fbdf7ce9a6bcccb
+DATA constants<>+1056(SB)/8, $0x3fc3b1395d4f9e5f
+DATA constants<>+1064(SB)/8, $0x3fcc71c71c6eaa8d
+DATA constants<>+1072(SB)/8, $0x3fd999999999999a
+DATA constants<>+1080(SB)/8, $0x20b0000000000000
+DATA constants<>+1088(SB)/8, $0x5f30000000000000
+DATA constants<>+1096(SB)/8, $0x4010000000000000
+GLOBL constants<>(SB), RODATA|NOPTR, $1104
 
 DATA masks8<>+0(SB)/8, $0xffffffffffffffff
 DATA masks8<>+8(SB)/8, $0xffffffffffffffff

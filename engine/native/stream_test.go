@@ -115,6 +115,42 @@ func TestMapInPlaceBeyondTheCaches(t *testing.T) {
 	}
 }
 
+func TestGathersPastTheCaches(t *testing.T) {
+	t.Run("int32", testGatherPast[int32])
+	t.Run("int64", testGatherPast[int64])
+}
+
+func testGatherPast[I integer](t *testing.T) {
+	rnd := rand.New(rand.NewPCG(3, 4))
+	n := streamBytes/8 + 77
+	x := unsafe.Slice((*float64)(unsafe.Pointer(&randomBytes(engine.Float64, 1000)[0])), 1000)
+	index := make([]I, n)
+	for i := range index {
+		index[i] = I(rnd.IntN(len(x)))
+	}
+	d := engine.Int64
+	if indexSize[I]() == 4 {
+		d = engine.Int32
+	}
+	for _, l := range levels() {
+		p := l.NewGather(engine.Float64, d, 1, Axes{Extents: []int{n}, To: []int{1}, From: []int{0}, Index: []int{1}}, Axes{})
+		if !p.past && l != Portable {
+			t.Errorf("%v: %d bytes do not go past the caches", l, 8*n)
+		}
+		for _, shift := range []int{0, 4, 8, 40} {
+			for _, span := range [][2]int{{0, n}, {5, n - 3}, {7, 30}} {
+				got := newRegion(n*8, shift)
+				p.Run(got.at(), unsafe.Pointer(&x[0]), unsafe.Pointer(&index[0]), span[0], span[1])
+				want := newRegion(n*8, shift)
+				for i := span[0]; i < span[1]; i++ {
+					*(*[8]byte)(unsafe.Add(want.at(), 8*i)) = *(*[8]byte)(unsafe.Pointer(&x[index[i]]))
+				}
+				sameRegions(t, fmt.Sprintf("%v, %d bytes off, %v", l, shift, span), got, want)
+			}
+		}
+	}
+}
+
 func TestCopiesPastTheCaches(t *testing.T) {
 	for _, size := range []int{1, 4, 8, 16} {
 		n := streamBytes/size + 77

@@ -38,3 +38,13 @@ func stepsPast(size int, dst, src unsafe.Pointer, n, step int) {
 		streamSteps16(dst, src, n, step)
 	}
 }
+
+// gatherPast copies groups of eight elements of 8 bytes from the places that an
+// index of entries of size bytes names, past the caches, to a multiple of 64.
+func gatherPast(size int, dst, src, index unsafe.Pointer, groups int) {
+	if size == 4 {
+		gatherPast4(dst, src, index, groups)
+	} else {
+		gatherPast8(dst, src, index, groups)
+	}
+}

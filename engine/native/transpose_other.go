@@ -15,3 +15,5 @@ func streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int) {}
 func storeFence() {}
 
 func stepsPast(size int, dst, src unsafe.Pointer, n, step int) {}
+
+func gatherPast(size int, dst, src, index unsafe.Pointer, groups int) {}

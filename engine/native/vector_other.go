@@ -8,4 +8,8 @@ func vectorFunction(_ Level, _ engine.Unary, _ engine.DType, portable row) (f, p
 	return portable, nil
 }
 
+func vectorPair(_ Level, _ engine.Binary, _ engine.DType, portable row) (f, past row) {
+	return portable, nil
+}
+
 func vectorComplex(_ Level, _ engine.Unary, _ engine.DType, portable row) row { return portable }

@@ -73,7 +73,7 @@ func unaryReal(f engine.Unary, x float64) value {
 	return real64(map[engine.Unary]func(float64) float64{
 		engine.Exp: math.Exp, engine.Log: math.Log, engine.Expm1: math.Expm1, engine.Log1p: math.Log1p,
 		engine.Sin: math.Sin, engine.Cos: math.Cos, engine.Tan: tan, engine.Atan: math.Atan,
-		engine.Sinh: math.Sinh, engine.Cosh: math.Cosh, engine.Tanh: math.Tanh, engine.Sqrt: math.Sqrt, engine.Erf: math.Erf,
+		engine.Sinh: sinh, engine.Cosh: cosh, engine.Tanh: math.Tanh, engine.Sqrt: math.Sqrt, engine.Erf: math.Erf,
 	}[f](x))
 }
 
@@ -142,6 +142,63 @@ func tan(x float64) float64 {
 	}
 	sin, cos := math.Sincos(x)
 	return sin / cos
+}
+
+// sinh and cosh halve the power where eˣ alone is too great.
+func sinh(x float64) float64 {
+	if math.Abs(x) > 709 {
+		e := math.Exp(math.Abs(x) / 2)
+		return math.Copysign(e/2*e, x)
+	}
+	return math.Sinh(x)
+}
+
+func cosh(x float64) float64 {
+	if math.Abs(x) > 709 {
+		return sinh(math.Abs(x))
+	}
+	return math.Cosh(x)
+}
+
+// pow multiplies as y's binary digits say, squares of x before the point and
+// roots behind it, with digits to spare; math.Pow, which does the like without, has
+// the special cases.
+func pow(x, y float64) float64 {
+	if x == 0 || y == 0 || x-x != 0 || y-y != 0 || x < 0 && math.Trunc(y) != y {
+		return math.Pow(x, y)
+	}
+	sign := 1.0
+	if x < 0 && math.Mod(y, 2) != 0 {
+		sign = -1
+	}
+	switch size := y * math.Log(math.Abs(x)); {
+	case size > 800:
+		return sign * math.Inf(1)
+	case size < -800:
+		return sign * 0
+	}
+	const digits = 160
+	base := big.NewFloat(math.Abs(x)).SetPrec(digits)
+	p, root := big.NewFloat(1).SetPrec(digits), new(big.Float).Copy(base)
+	whole, rest := math.Modf(math.Abs(y))
+	for n := uint64(whole); n > 0; n >>= 1 {
+		if n&1 != 0 {
+			p.Mul(p, base)
+		}
+		base.Mul(base, base)
+	}
+	for rest > 0 {
+		root.Sqrt(root)
+		if rest *= 2; rest >= 1 {
+			p.Mul(p, root)
+			rest--
+		}
+	}
+	if y < 0 {
+		p.Quo(big.NewFloat(1), p)
+	}
+	f, _ := p.Float64()
+	return sign * f
 }
 
 // ctanh and ctan are Kahan's, which keep both parts where those of package
@@ -224,7 +281,7 @@ func binary(f engine.Binary, d engine.DType, x, y value) value {
 	case engine.Rem:
 		return real64(math.Mod(a, b))
 	case engine.Pow:
-		return real64(math.Pow(a, b))
+		return real64(pow(a, b))
 	case engine.Atan2:
 		return real64(math.Atan2(a, b))
 	}

@@ -568,11 +568,17 @@ func others(decl *bytes.Buffer) {
 	for _, name := range stepNames {
 		fmt.Fprintf(decl, "//go:noescape\nfunc %s(dst, src unsafe.Pointer, n, step int)\n\n", name)
 	}
+	for _, name := range gatherNames {
+		fmt.Fprintf(decl, "//go:noescape\nfunc %s(dst, src, index unsafe.Pointer, n int)\n\n", name)
+	}
 	for _, name := range sumNames {
 		fmt.Fprintf(decl, "//go:noescape\nfunc %s(sums, x unsafe.Pointer, n int)\n\n", name)
 	}
 	for _, name := range functionNames {
 		fmt.Fprintf(decl, "//go:noescape\nfunc %s(dst, x unsafe.Pointer, n int, past bool) (at, odd int)\n\n", name)
+	}
+	for _, name := range pairNames {
+		fmt.Fprintf(decl, "//go:noescape\nfunc %s(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)\n\n", name)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 var ymm = avx2.regs
 
 // names of what was emitted.
-var transposeNames, rowNames, functionNames, sumNames, stepNames []string
+var transposeNames, rowNames, functionNames, pairNames, sumNames, stepNames, gatherNames []string
 
 // row pointers, by row.
 var rowPtr = []reg.GPPhysical{reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.R8, reg.R9, reg.R10, reg.R11}
@@ -224,7 +224,6 @@ func elementwiseRows() {
 	// Of two zeros the instruction takes the second one: both ways round, and
 	// their common bits (for min all bits), make it the right one. NaN is
 	// where the two do not compare.
-	const unordered = 3
 	rowKernel("maxRowF32", 2, nil, func(x, y, out reg.VecPhysical) {
 		VMAXPS(y, x, ymm[3])
 		VMAXPS(x, y, ymm[4])
@@ -266,6 +265,7 @@ func elementwiseRows() {
 
 const (
 	blockLength = 128
+	gatherAhead = 40   // entries of an index
 	ahead       = 4096 // bytes of prefetching; pages stop what the processor does by itself
 )
 
@@ -419,12 +419,58 @@ func streamSteps(size int) {
 	RET()
 }
 
+// gatherPast copies n > 0 groups of eight elements of 8 bytes from the places that
+// an index of 4 or 8 bytes names, past the caches, to a multiple of 64. It asks
+// early for what it reads, so the index has gatherAhead entries more.
+func gatherPast(index int) {
+	name := fmt.Sprintf("gatherPast%d", index)
+	gatherNames = append(gatherNames, name)
+	TEXT(name, NOSPLIT, "func(dst uintptr, src uintptr, index uintptr, n int)")
+	Doc(name + " copies elements that an index names past the caches.")
+	dst, src, at, n := reg.RDI, reg.RSI, reg.RDX, reg.RCX
+	Load(Param("dst"), dst)
+	Load(Param("src"), src)
+	Load(Param("index"), at)
+	Load(Param("n"), n)
+	k := []reg.GPPhysical{reg.RAX, reg.RBX, reg.R8, reg.R9}
+	read := func(entry int, to reg.GPPhysical) operand.Mem {
+		if index == 4 {
+			MOVLQSX(mem(at, 4*entry), to)
+		} else {
+			MOVQ(mem(at, 8*entry), to)
+		}
+		return operand.Mem{Base: src, Index: to, Scale: 8}
+	}
+	Label("loop")
+	PREFETCHT0(mem(at, ahead/2))
+	for i := range 8 {
+		PREFETCHT0(read(gatherAhead-8+i, k[i%4]))
+	}
+	for i := 0; i < 8; i += 4 {
+		VMOVSD(read(i, k[0]), reg.X0)
+		VMOVHPD(read(i+1, k[1]), reg.X0, reg.X0)
+		VMOVSD(read(i+2, k[2]), reg.X1)
+		VMOVHPD(read(i+3, k[3]), reg.X1, reg.X1)
+		VINSERTF128(operand.U8(1), reg.X1, reg.Y0, reg.Y0)
+		VMOVNTPD(reg.Y0, mem(dst, 8*i))
+	}
+	ADDQ(operand.I8(int8(8*index)), at)
+	ADDQ(operand.I8(64), dst)
+	DECQ(n)
+	JNZ(operand.LabelRef("loop"))
+	VZEROUPPER()
+	RET()
+}
+
 // streamRuns copies n > 0 runs of bytes > 0, a multiple of 64, whose starts lie
 // steps apart, past the caches: each destination is a multiple of 32. It asks
 // early for what it reads in the runs after.
 func streams() {
 	for _, size := range []int{4, 8, 16} {
 		streamSteps(size)
+	}
+	for _, size := range []int{4, 8} {
+		gatherPast(size)
 	}
 	const name = "streamRuns"
 	TEXT(name, NOSPLIT, "func(dst uintptr, src uintptr, bytes int, n int, dstStep int, srcStep int)")

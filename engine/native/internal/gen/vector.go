@@ -147,10 +147,20 @@ func (v *vm) max(x reg.VecVirtual, c float64) reg.VecVirtual {
 	return r
 }
 
-// fma is x·y + z, fnma z − x·y.
+// lesser and greater of two vectors without NaN.
+func (v *vm) lesser(x, y reg.VecVirtual) reg.VecVirtual  { r := v.new(); VMINPD(y, x, r); return r }
+func (v *vm) greater(x, y reg.VecVirtual) reg.VecVirtual { r := v.new(); VMAXPD(y, x, r); return r }
+func (v *vm) sqrt(x reg.VecVirtual) reg.VecVirtual       { r := v.new(); VSQRTPD(x, r); return r }
+
+// fma is x·y + z, fms x·y − z, fnma z − x·y.
 func (v *vm) fma(x, y, z reg.VecVirtual) reg.VecVirtual {
 	r := v.copy(z)
 	VFMADD231PD(y, x, r)
+	return r
+}
+func (v *vm) fms(x, y, z reg.VecVirtual) reg.VecVirtual {
+	r := v.copy(z)
+	VFMSUB231PD(y, x, r)
 	return r
 }
 func (v *vm) fnma(x, y, z reg.VecVirtual) reg.VecVirtual {
@@ -197,6 +207,11 @@ const (
 
 func (v *vm) abs(x reg.VecVirtual) reg.VecVirtual { return v.and(x, v.kb(absBits)) }
 
+func (v *vm) negative(x reg.VecVirtual) reg.VecVirtual { return v.xor(x, v.kb(signBit)) }
+
+// flip is x with its sign turned where s is negative.
+func (v *vm) flip(x, s reg.VecVirtual) reg.VecVirtual { return v.xor(x, v.and(s, v.kb(signBit))) }
+
 // withSign is r, which is not negative, with the sign of x.
 func (v *vm) withSign(r, x reg.VecVirtual) reg.VecVirtual {
 	return v.or(v.and(r, v.kb(absBits)), v.and(x, v.kb(signBit)))
@@ -215,27 +230,51 @@ func (v *vm) reciprocal(x reg.VecVirtual) reg.VecVirtual {
 	return r
 }
 
-// Predicates of comparisons that are true for NaN.
+// Predicates of comparisons; the first three are true for NaN.
 const (
 	notAtLeast = 0x19
 	notAtMost  = 0x16
+	unordered  = 0x03
 	equal      = 0x00
+	less       = 0x11
+	more       = 0x1e
 )
 
-// oddIf marks lanes where x stands so to c.
-func (v *vm) oddIf(x reg.VecVirtual, predicate uint8, c float64) {
+// compare are the lanes where x stands so to y: a mask register, or a vector of
+// all ones or zeros.
+func (v *vm) compare(x reg.VecVirtual, predicate uint8, y reg.VecVirtual) operand.Op {
 	if v.wide() {
 		m := K()
-		VCMPPD(operand.U8(predicate), v.k(c), x, m)
-		if v.odd != nil {
-			KORW(v.odd, m, m)
-		}
-		v.odd = m
-		return
+		VCMPPD(operand.U8(predicate), y, x, m)
+		return m
 	}
 	m := v.new()
-	VCMPPD(operand.U8(predicate), v.k(c), x, m)
-	if v.odd != nil {
+	VCMPPD(operand.U8(predicate), y, x, m)
+	return m
+}
+
+// pick is y in the lanes of a comparison, and z in the others.
+func (v *vm) pick(lanes operand.Op, y, z reg.VecVirtual) reg.VecVirtual {
+	r := v.new()
+	if v.wide() {
+		VBLENDMPD(y, z, lanes, r)
+	} else {
+		VBLENDVPD(lanes, y, z, r)
+	}
+	return r
+}
+
+// oddIf marks lanes where x stands so to c.
+func (v *vm) oddIf(x reg.VecVirtual, predicate uint8, c float64) { v.oddWhere(x, predicate, v.k(c)) }
+
+// oddWhere marks lanes where x stands so to y.
+func (v *vm) oddWhere(x reg.VecVirtual, predicate uint8, y reg.VecVirtual) {
+	m := v.compare(x, predicate, y)
+	switch {
+	case v.odd == nil:
+	case v.wide():
+		KORW(v.odd, m, m)
+	default:
 		VORPD(v.odd, m, m)
 	}
 	v.odd = m
@@ -243,17 +282,7 @@ func (v *vm) oddIf(x reg.VecVirtual, predicate uint8, c float64) {
 
 // where is y in the lanes where x equals c, and z in the others.
 func (v *vm) where(x reg.VecVirtual, c float64, y, z reg.VecVirtual) reg.VecVirtual {
-	r := v.new()
-	if v.wide() {
-		m := K()
-		VCMPPD(operand.U8(equal), v.k(c), x, m)
-		VBLENDMPD(y, z, m, r)
-		return r
-	}
-	m := v.new()
-	VCMPPD(operand.U8(equal), v.k(c), x, m)
-	VBLENDVPD(m, y, z, r)
-	return r
+	return v.pick(v.compare(x, equal, v.k(c)), y, z)
 }
 
 // ifLow is y in the lanes where the lowest bit of x is set, and z in the others.
@@ -282,11 +311,32 @@ func function(s isa, name string, size int, held []float64, body func(v *vm, x r
 	name += map[int]string{4: "F32", 8: "F64"}[size] + s.name
 	functionNames = append(functionNames, name)
 	TEXT(name, NOSPLIT, "func(dst uintptr, x uintptr, n int, past bool) (at int, odd int)")
+	vectorLoop(s, name, size, held, []string{"x"}, func(v *vm, in []reg.VecVirtual) reg.VecVirtual { return body(v, in[0]) })
+}
+
+// pairFunction is function for two inputs:
+//
+//	func name(dst, x, y unsafe.Pointer, n int, past bool) (at, odd int)
+func pairFunction(s isa, name string, size int, held []float64, body func(v *vm, x, y reg.VecVirtual) reg.VecVirtual) {
+	name += map[int]string{4: "F32", 8: "F64"}[size] + s.name
+	pairNames = append(pairNames, name)
+	TEXT(name, NOSPLIT, "func(dst uintptr, x uintptr, y uintptr, n int, past bool) (at int, odd int)")
+	vectorLoop(s, name, size, held, []string{"x", "y"}, func(v *vm, in []reg.VecVirtual) reg.VecVirtual { return body(v, in[0], in[1]) })
+}
+
+// vectorBody computes a vector from those of the inputs.
+type vectorBody func(v *vm, in []reg.VecVirtual) reg.VecVirtual
+
+func vectorLoop(s isa, name string, size int, held []float64, inputs []string, body vectorBody) {
 	Doc(name + " computes a row.")
 	v := &vm{isa: s}
-	dst, x, n, at := GP64(), GP64(), GP64(), GP64()
+	dst, n, at := GP64(), GP64(), GP64()
+	in := make([]reg.GPVirtual, len(inputs))
 	Load(Param("dst"), dst)
-	Load(Param("x"), x)
+	for i, p := range inputs {
+		in[i] = GP64()
+		Load(Param(p), in[i])
+	}
 	Load(Param("n"), n)
 	XORQ(at, at)
 	v.hold(held...)
@@ -300,7 +350,7 @@ func function(s isa, name string, size int, held []float64, body func(v *vm, x r
 		CMPQ(n, operand.I8(int8(lanes)))
 		JL(operand.LabelRef("tail"))
 		v.past = tag == "past"
-		v.turn(tag, size, dst, x, at, nil, body)
+		v.turn(tag, size, dst, in, at, nil, body)
 		ADDQ(operand.I8(int8(lanes)), at)
 		SUBQ(operand.I8(int8(lanes)), n)
 		JMP(operand.LabelRef(tag))
@@ -309,7 +359,7 @@ func function(s isa, name string, size int, held []float64, body func(v *vm, x r
 	Label("tail")
 	TESTQ(n, n)
 	JZ(operand.LabelRef("done"))
-	v.turn("part", size, dst, x, at, n, body)
+	v.turn("part", size, dst, in, at, n, body)
 	ADDQ(n, at)
 	Label("done")
 	VZEROUPPER()
@@ -321,18 +371,20 @@ func function(s isa, name string, size int, held []float64, body func(v *vm, x r
 }
 
 // turn computes one vector, or n elements of one.
-func (v *vm) turn(tag string, size int, dst, x, at, n reg.GPVirtual, body func(v *vm, x reg.VecVirtual) reg.VecVirtual) {
-	from := operand.Mem{Base: x, Index: at, Scale: uint8(size)}
+func (v *vm) turn(tag string, size int, dst reg.GPVirtual, in []reg.GPVirtual, at, n reg.GPVirtual, body vectorBody) {
 	to := operand.Mem{Base: dst, Index: at, Scale: uint8(size)}
 	v.odd = nil
-	if v.past {
-		PREFETCHT0(operand.Mem{Base: x, Index: at, Scale: uint8(size), Disp: ahead})
-	}
 	var mask operand.Op // of the elements that there are
 	if n != nil {
 		mask = v.maskOf(size, n)
 	}
-	a := v.load(size, from, mask)
+	a := make([]reg.VecVirtual, len(in))
+	for i, x := range in {
+		if v.past {
+			PREFETCHT0(operand.Mem{Base: x, Index: at, Scale: uint8(size), Disp: ahead})
+		}
+		a[i] = v.load(size, operand.Mem{Base: x, Index: at, Scale: uint8(size)}, mask)
+	}
 	r := body(v, a)
 	if v.odd == nil {
 		v.store(size, r, to, mask)
