@@ -78,6 +78,8 @@ func TestTenMillionItems(t *testing.T) {
 	n := 1_000_000
 	if os.Getenv("HATAORI_BIG") != "" {
 		n = 10_000_000
+	} else if testing.Short() {
+		n = 100_000
 	}
 	onRanks(t, 2, mpitest.Options{}, func(w *World) error {
 		var items []int32

@@ -294,8 +294,16 @@ func (h *history) judge(err error, lowest int, results []string) error {
 	return nil
 }
 
+// number is how many histories to run, less with -short.
+func number() int {
+	if testing.Short() {
+		return max(*histories/8, 1)
+	}
+	return *histories
+}
+
 func TestHistories(t *testing.T) {
-	n, base := *histories, uint64(time.Now().UnixNano())
+	n, base := number(), uint64(time.Now().UnixNano())
 	if *seedFlag != 0 {
 		n, base = 1, *seedFlag
 	}

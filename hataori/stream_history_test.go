@@ -19,7 +19,7 @@ import (
 // rules allow.
 func TestStreamHistories(t *testing.T) {
 	base := uint64(time.Now().UnixNano())
-	n := max(*histories/16, 1) // each takes several times as long as one of a slice
+	n := max(number()/16, 1) // each takes several times as long as one of a slice
 	if *seedFlag != 0 {
 		base, n = *seedFlag, 1
 	}

@@ -148,6 +148,7 @@ func TestMainStatus(t *testing.T) {
 		{"busy", mpi.ExitError, "requests in flight", 0},
 	} {
 		each(t, func(t *testing.T, l launcher) {
+			t.Parallel() // most of it is waiting for launchers
 			t.Run(k.do, func(t *testing.T) {
 				o := l.job(t, 2, "main", "HATAORI_TEST_DO="+k.do)
 				if o.status != k.status || !strings.Contains(o.stderr, k.says) {

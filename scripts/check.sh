@@ -8,6 +8,7 @@
 # VERBOSE=1 prints the output of stages that pass, too. It ends with a line "N passed, N failed".
 set -u
 . "$(dirname "$0")/lib.sh"
+export CGO_ENABLED=0 # as the product is built; what is compiled for one stage serves the next
 
 # What a fresh machine lacks; Go itself is the only thing presupposed.
 packages=(gcc libc6-dev openmpi-bin mpich libopenblas0-serial libopenblas0-pthread hdf5-tools python3-h5py)
@@ -23,7 +24,7 @@ stages=(
   "house 120 go test -count=1 ./internal/house"
   "unit 600 check_unit"
   "race 800 check_race"
-  "fuzz-seeds 300 go test -count=1 -run ^Fuzz ./..."
+  "fuzz-seeds 200 check_seeds"
   "portable 300 check_portable"
   "smoke 240 scripts/smoke.sh"
   "contract 500 scripts/contract.sh"
@@ -44,25 +45,48 @@ check_format() {
 # The module list is tidy, and what it names is what was published.
 check_modules() { go mod tidy -diff && go mod verify; }
 
-# No C compiler, no header; other systems and processors build too.
+# No C compiler, no header; other processors build too: vet compiles what the main packages and the tests are made of.
 check_build() {
-  CGO_ENABLED=0 go build ./... &&
-    CGO_ENABLED=0 GOARCH=arm64 go build ./... &&
-    CGO_ENABLED=0 GOARCH=arm64 go vet ./...
+  go build ./... &&
+    GOARCH=arm64 go vet ./... &&
+    GOARCH=arm64 go build -o "$build/arm64/" ./cmd/hataori ./examples/contract ./examples/mpi_smoke
 }
+
+# The stage vet has vetted the tests, and fuzz-seeds runs the seeds, each once.
+go_test() { go test -vet=off -count=1 "$@"; }
 
 # A launcher or library that is missing fails here instead of being skipped.
-check_unit() { HATAORI_REQUIRE_MPI=1 HATAORI_REQUIRE_BLAS=1 HATAORI_REQUIRE_HDF5=1 CGO_ENABLED=0 go test -count=1 ./...; }
-# Races of the engine are looked for with and without vector kernels, at widths 1 and 2.
-check_race() {
-  CGO_ENABLED=1 go test -race -short -count=1 ./... &&
-    CGO_ENABLED=1 GODEBUG=cpu.avx2=off go test -race -short -count=1 -run 'TestPool2$' ./engine/cpu
+check_unit() { HATAORI_REQUIRE_MPI=1 HATAORI_REQUIRE_BLAS=1 HATAORI_REQUIRE_HDF5=1 go_test -skip '^Fuzz' ./...; }
+
+check_seeds() {
+  local packages
+  packages=$(grep -rlE '^func Fuzz' --include='*_test.go' . | xargs -n 1 dirname | sort -u) && [ -n "$packages" ] || return 1
+  # shellcheck disable=SC2086  # a list of folders
+  go_test -run '^Fuzz' $packages
 }
 
-# The engines again as on processors without AVX-512, and without vector instructions at all.
+# Left out are packages whose code runs on the goroutine of its caller alone, and whose callers are looked at here. Races of
+# the engine are looked for in its pool, with and without vector kernels.
+check_race() {
+  local alone='/engine/(cpu|native|ref|einsum|npy|gonumx)$|/internal/(picture|simulate|house)$' packages
+  export CGO_ENABLED=1
+  packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -vE "$alone") || return 1
+  # shellcheck disable=SC2086  # a list of packages
+  go_test -race -short -skip '^Fuzz' $packages &&
+    go test -race -vet=off -c -o "$build/cpu.race" ./engine/cpu && cd engine/cpu &&
+    "$build/cpu.race" -test.short -test.skip 'TestSerial$|TestPortable$|TestBLAS' &&
+    "$build/cpu.race" -test.short -test.run 'TestBLASFixedTiles$/^Dot' &&
+    GODEBUG=cpu.avx2=off "$build/cpu.race" -test.short -test.run 'TestPool2$'
+}
+
+# The kernels, and the engine on them, again as on processors without AVX-512, and without vector instructions at all.
 check_portable() {
-  GODEBUG=cpu.avx512f=off go test -short -count=1 ./engine/native ./engine/cpu &&
-    GODEBUG=cpu.avx2=off go test -short -count=1 ./engine/...
+  GODEBUG=cpu.avx512f=off go_test -short ./engine/native && GODEBUG=cpu.avx2=off go_test -short ./engine/native ./engine/einsum || return 1
+  go test -vet=off -c -o "$build/cpu.test" ./engine/cpu && cd engine/cpu || return 1
+  local off
+  for off in avx512f avx2; do
+    GODEBUG=cpu.$off=off "$build/cpu.test" -test.short -test.skip 'TestPortable$|TestBLAS' || return 1
+  done
 }
 
 if [ "${1:-}" = --list ]; then

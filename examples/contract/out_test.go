@@ -134,6 +134,9 @@ func TestCancelledAndResumed(t *testing.T) {
 // with a finished one and refuses those of other problems.
 func TestOut(t *testing.T) {
 	needStore(t)
+	if testing.Short() {
+		t.Skip("takes seconds, left out by -short")
+	}
 	dir := t.TempDir()
 	path, array := filepath.Join(dir, "out.h5"), filepath.Join(dir, "out.npy")
 	small := []string{"--circuit", "3x3x8", "--open", "3", "--slices", "24", "--provider", "native"}

@@ -50,9 +50,13 @@ func Each(t *testing.T, f func(t *testing.T, l Launcher)) {
 	}
 }
 
-// Build builds the main package in dir without cgo and returns the program.
+// Build builds the main package in dir without cgo and returns the program. With
+// -short the test is skipped: what it starts would not be what was built with it.
 func Build(t *testing.T, dir string) string {
 	t.Helper()
+	if testing.Short() {
+		t.Skip("programs of their own are left out by -short")
+	}
 	program := filepath.Join(t.TempDir(), "program")
 	cmd := exec.CommandContext(t.Context(), "go", "build", "-o", program, ".")
 	cmd.Dir = dir
