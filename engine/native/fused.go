@@ -107,6 +107,9 @@ func (g *product[T]) small(p *GemmPlan) bool {
 		}
 	}
 	p.together = len(p.calls) == 1
+	if p.together { // operands of the next member travel while this one is computed
+		p.calls[0].shape.ahead = [2]int{p.step[0], p.step[1]}
+	}
 	return true
 }
 

@@ -286,7 +286,7 @@ func TestTileLayout(t *testing.T) {
 		"mask": {unsafe.Offsetof(x.mask), 72}, "add": {unsafe.Offsetof(x.add), 80}, "one": {unsafe.Offsetof(x.one), 88},
 		"one32": {unsafe.Offsetof(x.one32), 96}, "left": {unsafe.Offsetof(x.left), 104}, "at": {unsafe.Offsetof(x.at), 112},
 		"step": {unsafe.Offsetof(x.step), 136}, "below": {unsafe.Offsetof(x.below), 160}, "tiles": {unsafe.Offsetof(x.tiles), 168},
-		"down": {unsafe.Offsetof(x.down), 176},
+		"down": {unsafe.Offsetof(x.down), 176}, "ahead": {unsafe.Offsetof(x.ahead), 200},
 	} {
 		if unsafe.Sizeof(uintptr(0)) == 8 && o[0] != o[1] {
 			t.Errorf("%s lies at %d, the assembly expects %d", name, o[0], o[1])

@@ -36,6 +36,9 @@ type tileShape struct {
 	at, step     [3]int // of a, b and c, in bytes
 	below, tiles int
 	down         [3]int // of a, 0 and c, in bytes
+
+	// How far ahead lines of a and b are asked for, in bytes. 0 of a: not at all.
+	ahead [2]int
 }
 
 // kernelRow holds the micro-kernels for up to rows rows, by vectors of width.

@@ -45,8 +45,10 @@ tile:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -65,7 +67,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
@@ -90,58 +92,116 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPS      (SI), Y12
-	VADDPS       Y0, Y12, Y0
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      32(SI), Y12
-	VADDPS       Y1, Y12, Y1
-	VMOVUPS      Y1, 32(SI)
-	VMOVUPS      64(SI), Y12
-	VADDPS       Y2, Y12, Y2
-	VMOVUPS      Y2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y12
+	VMOVUPS      32(DX), Y13
+	VMOVUPS      64(DX), Y14
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (SI)(R10*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (SI)(R11*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (SI)(R12*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
 	ADDQ         R8, SI
-	VMOVUPS      (SI), Y12
-	VADDPS       Y3, Y12, Y3
-	VMOVUPS      Y3, (SI)
-	VMOVUPS      32(SI), Y12
-	VADDPS       Y4, Y12, Y4
-	VMOVUPS      Y4, 32(SI)
-	VMOVUPS      64(SI), Y12
-	VADDPS       Y5, Y12, Y5
-	VMOVUPS      Y5, 64(SI)
 	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS      (SI), Y12
-	VADDPS       Y6, Y12, Y6
-	VMOVUPS      Y6, (SI)
-	VMOVUPS      32(SI), Y12
-	VADDPS       Y7, Y12, Y7
-	VMOVUPS      Y7, 32(SI)
-	VMOVUPS      64(SI), Y12
-	VADDPS       Y8, Y12, Y8
-	VMOVUPS      Y8, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS      (SI), Y12
-	VADDPS       Y9, Y12, Y9
-	VMOVUPS      Y9, (SI)
-	VMOVUPS      32(SI), Y12
-	VADDPS       Y10, Y12, Y10
-	VMOVUPS      Y10, 32(SI)
-	VMOVUPS      64(SI), Y12
-	VADDPS       Y11, Y12, Y11
-	VMOVUPS      Y11, 64(SI)
-	JMP          done
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPS (SI), Y12
+	VADDPS  Y0, Y12, Y0
+	VMOVUPS Y0, (SI)
+	VMOVUPS 32(SI), Y12
+	VADDPS  Y1, Y12, Y1
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS 64(SI), Y12
+	VADDPS  Y2, Y12, Y2
+	VMOVUPS Y2, 64(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y12
+	VADDPS  Y3, Y12, Y3
+	VMOVUPS Y3, (SI)
+	VMOVUPS 32(SI), Y12
+	VADDPS  Y4, Y12, Y4
+	VMOVUPS Y4, 32(SI)
+	VMOVUPS 64(SI), Y12
+	VADDPS  Y5, Y12, Y5
+	VMOVUPS Y5, 64(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y12
+	VADDPS  Y6, Y12, Y6
+	VMOVUPS Y6, (SI)
+	VMOVUPS 32(SI), Y12
+	VADDPS  Y7, Y12, Y7
+	VMOVUPS Y7, 32(SI)
+	VMOVUPS 64(SI), Y12
+	VADDPS  Y8, Y12, Y8
+	VMOVUPS Y8, 64(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y12
+	VADDPS  Y9, Y12, Y9
+	VMOVUPS Y9, (SI)
+	VMOVUPS 32(SI), Y12
+	VADDPS  Y10, Y12, Y10
+	VMOVUPS Y10, 32(SI)
+	VMOVUPS 64(SI), Y12
+	VADDPS  Y11, Y12, Y11
+	VMOVUPS Y11, 64(SI)
+	JMP     done
 
 set:
 	VMOVUPS Y0, (SI)
@@ -217,8 +277,10 @@ tile:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -231,7 +293,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS      (DX), Y6
 	VMOVUPS      32(DX), Y7
@@ -248,34 +310,78 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPS      (SI), Y6
-	VADDPS       Y0, Y6, Y0
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      32(SI), Y6
-	VADDPS       Y1, Y6, Y1
-	VMOVUPS      Y1, 32(SI)
-	VMOVUPS      64(SI), Y6
-	VADDPS       Y2, Y6, Y2
-	VMOVUPS      Y2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VMOVUPS      64(DX), Y8
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y9
+	VFMADD231PS  Y6, Y9, Y0
+	VFMADD231PS  Y7, Y9, Y1
+	VFMADD231PS  Y8, Y9, Y2
+	VBROADCASTSS (SI)(R10*1), Y10
+	VFMADD231PS  Y6, Y10, Y3
+	VFMADD231PS  Y7, Y10, Y4
+	VFMADD231PS  Y8, Y10, Y5
 	ADDQ         R8, SI
-	VMOVUPS      (SI), Y6
-	VADDPS       Y3, Y6, Y3
-	VMOVUPS      Y3, (SI)
-	VMOVUPS      32(SI), Y6
-	VADDPS       Y4, Y6, Y4
-	VMOVUPS      Y4, 32(SI)
-	VMOVUPS      64(SI), Y6
-	VADDPS       Y5, Y6, Y5
-	VMOVUPS      Y5, 64(SI)
-	JMP          done
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPS (SI), Y6
+	VADDPS  Y0, Y6, Y0
+	VMOVUPS Y0, (SI)
+	VMOVUPS 32(SI), Y6
+	VADDPS  Y1, Y6, Y1
+	VMOVUPS Y1, 32(SI)
+	VMOVUPS 64(SI), Y6
+	VADDPS  Y2, Y6, Y2
+	VMOVUPS Y2, 64(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y6
+	VADDPS  Y3, Y6, Y3
+	VMOVUPS Y3, (SI)
+	VMOVUPS 32(SI), Y6
+	VADDPS  Y4, Y6, Y4
+	VMOVUPS Y4, 32(SI)
+	VMOVUPS 64(SI), Y6
+	VADDPS  Y5, Y6, Y5
+	VMOVUPS Y5, 64(SI)
+	JMP     done
 
 set:
 	VMOVUPS Y0, (SI)
@@ -355,8 +461,10 @@ tile:
 	VXORPS     Y9, Y9, Y9
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y11, Y11, Y11
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -375,7 +483,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD      (DX), Y12
 	VMOVUPD      32(DX), Y13
@@ -400,58 +508,116 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPD      (SI), Y12
-	VADDPD       Y0, Y12, Y0
-	VMOVUPD      Y0, (SI)
-	VMOVUPD      32(SI), Y12
-	VADDPD       Y1, Y12, Y1
-	VMOVUPD      Y1, 32(SI)
-	VMOVUPD      64(SI), Y12
-	VADDPD       Y2, Y12, Y2
-	VMOVUPD      Y2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y12
+	VMOVUPD      32(DX), Y13
+	VMOVUPD      64(DX), Y14
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y15
+	VFMADD231PD  Y12, Y15, Y0
+	VFMADD231PD  Y13, Y15, Y1
+	VFMADD231PD  Y14, Y15, Y2
+	VBROADCASTSD (SI)(R10*1), Y15
+	VFMADD231PD  Y12, Y15, Y3
+	VFMADD231PD  Y13, Y15, Y4
+	VFMADD231PD  Y14, Y15, Y5
+	VBROADCASTSD (SI)(R11*1), Y15
+	VFMADD231PD  Y12, Y15, Y6
+	VFMADD231PD  Y13, Y15, Y7
+	VFMADD231PD  Y14, Y15, Y8
+	VBROADCASTSD (SI)(R12*1), Y15
+	VFMADD231PD  Y12, Y15, Y9
+	VFMADD231PD  Y13, Y15, Y10
+	VFMADD231PD  Y14, Y15, Y11
 	ADDQ         R8, SI
-	VMOVUPD      (SI), Y12
-	VADDPD       Y3, Y12, Y3
-	VMOVUPD      Y3, (SI)
-	VMOVUPD      32(SI), Y12
-	VADDPD       Y4, Y12, Y4
-	VMOVUPD      Y4, 32(SI)
-	VMOVUPD      64(SI), Y12
-	VADDPD       Y5, Y12, Y5
-	VMOVUPD      Y5, 64(SI)
 	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD      (SI), Y12
-	VADDPD       Y6, Y12, Y6
-	VMOVUPD      Y6, (SI)
-	VMOVUPD      32(SI), Y12
-	VADDPD       Y7, Y12, Y7
-	VMOVUPD      Y7, 32(SI)
-	VMOVUPD      64(SI), Y12
-	VADDPD       Y8, Y12, Y8
-	VMOVUPD      Y8, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD      (SI), Y12
-	VADDPD       Y9, Y12, Y9
-	VMOVUPD      Y9, (SI)
-	VMOVUPD      32(SI), Y12
-	VADDPD       Y10, Y12, Y10
-	VMOVUPD      Y10, 32(SI)
-	VMOVUPD      64(SI), Y12
-	VADDPD       Y11, Y12, Y11
-	VMOVUPD      Y11, 64(SI)
-	JMP          done
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPD (SI), Y12
+	VADDPD  Y0, Y12, Y0
+	VMOVUPD Y0, (SI)
+	VMOVUPD 32(SI), Y12
+	VADDPD  Y1, Y12, Y1
+	VMOVUPD Y1, 32(SI)
+	VMOVUPD 64(SI), Y12
+	VADDPD  Y2, Y12, Y2
+	VMOVUPD Y2, 64(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y12
+	VADDPD  Y3, Y12, Y3
+	VMOVUPD Y3, (SI)
+	VMOVUPD 32(SI), Y12
+	VADDPD  Y4, Y12, Y4
+	VMOVUPD Y4, 32(SI)
+	VMOVUPD 64(SI), Y12
+	VADDPD  Y5, Y12, Y5
+	VMOVUPD Y5, 64(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y12
+	VADDPD  Y6, Y12, Y6
+	VMOVUPD Y6, (SI)
+	VMOVUPD 32(SI), Y12
+	VADDPD  Y7, Y12, Y7
+	VMOVUPD Y7, 32(SI)
+	VMOVUPD 64(SI), Y12
+	VADDPD  Y8, Y12, Y8
+	VMOVUPD Y8, 64(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y12
+	VADDPD  Y9, Y12, Y9
+	VMOVUPD Y9, (SI)
+	VMOVUPD 32(SI), Y12
+	VADDPD  Y10, Y12, Y10
+	VMOVUPD Y10, 32(SI)
+	VMOVUPD 64(SI), Y12
+	VADDPD  Y11, Y12, Y11
+	VMOVUPD Y11, 64(SI)
+	JMP     done
 
 set:
 	VMOVUPD Y0, (SI)
@@ -527,8 +693,10 @@ tile:
 	VXORPS     Y3, Y3, Y3
 	VXORPS     Y4, Y4, Y4
 	VXORPS     Y5, Y5, Y5
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -541,7 +709,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD      (DX), Y6
 	VMOVUPD      32(DX), Y7
@@ -558,34 +726,78 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPD      (SI), Y6
-	VADDPD       Y0, Y6, Y0
-	VMOVUPD      Y0, (SI)
-	VMOVUPD      32(SI), Y6
-	VADDPD       Y1, Y6, Y1
-	VMOVUPD      Y1, 32(SI)
-	VMOVUPD      64(SI), Y6
-	VADDPD       Y2, Y6, Y2
-	VMOVUPD      Y2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y6
+	VMOVUPD      32(DX), Y7
+	VMOVUPD      64(DX), Y8
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y9
+	VFMADD231PD  Y6, Y9, Y0
+	VFMADD231PD  Y7, Y9, Y1
+	VFMADD231PD  Y8, Y9, Y2
+	VBROADCASTSD (SI)(R10*1), Y10
+	VFMADD231PD  Y6, Y10, Y3
+	VFMADD231PD  Y7, Y10, Y4
+	VFMADD231PD  Y8, Y10, Y5
 	ADDQ         R8, SI
-	VMOVUPD      (SI), Y6
-	VADDPD       Y3, Y6, Y3
-	VMOVUPD      Y3, (SI)
-	VMOVUPD      32(SI), Y6
-	VADDPD       Y4, Y6, Y4
-	VMOVUPD      Y4, 32(SI)
-	VMOVUPD      64(SI), Y6
-	VADDPD       Y5, Y6, Y5
-	VMOVUPD      Y5, 64(SI)
-	JMP          done
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPD (SI), Y6
+	VADDPD  Y0, Y6, Y0
+	VMOVUPD Y0, (SI)
+	VMOVUPD 32(SI), Y6
+	VADDPD  Y1, Y6, Y1
+	VMOVUPD Y1, 32(SI)
+	VMOVUPD 64(SI), Y6
+	VADDPD  Y2, Y6, Y2
+	VMOVUPD Y2, 64(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y6
+	VADDPD  Y3, Y6, Y3
+	VMOVUPD Y3, (SI)
+	VMOVUPD 32(SI), Y6
+	VADDPD  Y4, Y6, Y4
+	VMOVUPD Y4, 32(SI)
+	VMOVUPD 64(SI), Y6
+	VADDPD  Y5, Y6, Y5
+	VMOVUPD Y5, 64(SI)
+	JMP     done
 
 set:
 	VMOVUPD Y0, (SI)
@@ -655,8 +867,10 @@ tile:
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y11, Y11, Y11
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -669,7 +883,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS      (DX), Y12
 	VMOVUPS      32(DX), Y13
@@ -694,46 +908,98 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	VPERMILPS    $0xb1, Y3, Y3
-	VADDSUBPS    Y3, Y0, Y0
-	VPERMILPS    $0xb1, Y4, Y4
-	VADDSUBPS    Y4, Y1, Y1
-	VPERMILPS    $0xb1, Y5, Y5
-	VADDSUBPS    Y5, Y2, Y2
-	VPERMILPS    $0xb1, Y9, Y9
-	VADDSUBPS    Y9, Y6, Y6
-	VPERMILPS    $0xb1, Y10, Y10
-	VADDSUBPS    Y10, Y7, Y7
-	VPERMILPS    $0xb1, Y11, Y11
-	VADDSUBPS    Y11, Y8, Y8
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPS      (SI), Y12
-	VADDPS       Y0, Y12, Y0
-	VMOVUPS      Y0, (SI)
-	VMOVUPS      32(SI), Y12
-	VADDPS       Y1, Y12, Y1
-	VMOVUPS      Y1, 32(SI)
-	VMOVUPS      64(SI), Y12
-	VADDPS       Y2, Y12, Y2
-	VMOVUPS      Y2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y12
+	VMOVUPS      32(DX), Y13
+	VMOVUPS      64(DX), Y14
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 4(SI), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (SI)(R10*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 4(SI)(R10*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
 	ADDQ         R8, SI
-	VMOVUPS      (SI), Y12
-	VADDPS       Y6, Y12, Y6
-	VMOVUPS      Y6, (SI)
-	VMOVUPS      32(SI), Y12
-	VADDPS       Y7, Y12, Y7
-	VMOVUPS      Y7, 32(SI)
-	VMOVUPS      64(SI), Y12
-	VADDPS       Y8, Y12, Y8
-	VMOVUPS      Y8, 64(SI)
-	JMP          done
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	VPERMILPS $0xb1, Y3, Y3
+	VADDSUBPS Y3, Y0, Y0
+	VPERMILPS $0xb1, Y4, Y4
+	VADDSUBPS Y4, Y1, Y1
+	VPERMILPS $0xb1, Y5, Y5
+	VADDSUBPS Y5, Y2, Y2
+	VPERMILPS $0xb1, Y9, Y9
+	VADDSUBPS Y9, Y6, Y6
+	VPERMILPS $0xb1, Y10, Y10
+	VADDSUBPS Y10, Y7, Y7
+	VPERMILPS $0xb1, Y11, Y11
+	VADDSUBPS Y11, Y8, Y8
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS   (SI), Y12
+	VADDPS    Y0, Y12, Y0
+	VMOVUPS   Y0, (SI)
+	VMOVUPS   32(SI), Y12
+	VADDPS    Y1, Y12, Y1
+	VMOVUPS   Y1, 32(SI)
+	VMOVUPS   64(SI), Y12
+	VADDPS    Y2, Y12, Y2
+	VMOVUPS   Y2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS   (SI), Y12
+	VADDPS    Y6, Y12, Y6
+	VMOVUPS   Y6, (SI)
+	VMOVUPS   32(SI), Y12
+	VADDPS    Y7, Y12, Y7
+	VMOVUPS   Y7, 32(SI)
+	VMOVUPS   64(SI), Y12
+	VADDPS    Y8, Y12, Y8
+	VMOVUPS   Y8, 64(SI)
+	JMP       done
 
 set:
 	VMOVUPS Y0, (SI)
@@ -803,8 +1069,10 @@ tile:
 	VXORPS     Y10, Y10, Y10
 	VXORPS     Y8, Y8, Y8
 	VXORPS     Y11, Y11, Y11
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -817,7 +1085,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD      (DX), Y12
 	VMOVUPD      32(DX), Y13
@@ -842,46 +1110,98 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	VPERMILPD    $0x55, Y3, Y3
-	VADDSUBPD    Y3, Y0, Y0
-	VPERMILPD    $0x55, Y4, Y4
-	VADDSUBPD    Y4, Y1, Y1
-	VPERMILPD    $0x55, Y5, Y5
-	VADDSUBPD    Y5, Y2, Y2
-	VPERMILPD    $0x55, Y9, Y9
-	VADDSUBPD    Y9, Y6, Y6
-	VPERMILPD    $0x55, Y10, Y10
-	VADDSUBPD    Y10, Y7, Y7
-	VPERMILPD    $0x55, Y11, Y11
-	VADDSUBPD    Y11, Y8, Y8
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPD      (SI), Y12
-	VADDPD       Y0, Y12, Y0
-	VMOVUPD      Y0, (SI)
-	VMOVUPD      32(SI), Y12
-	VADDPD       Y1, Y12, Y1
-	VMOVUPD      Y1, 32(SI)
-	VMOVUPD      64(SI), Y12
-	VADDPD       Y2, Y12, Y2
-	VMOVUPD      Y2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y12
+	VMOVUPD      32(DX), Y13
+	VMOVUPD      64(DX), Y14
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y15
+	VFMADD231PD  Y12, Y15, Y0
+	VFMADD231PD  Y13, Y15, Y1
+	VFMADD231PD  Y14, Y15, Y2
+	VBROADCASTSD 8(SI), Y15
+	VFMADD231PD  Y12, Y15, Y3
+	VFMADD231PD  Y13, Y15, Y4
+	VFMADD231PD  Y14, Y15, Y5
+	VBROADCASTSD (SI)(R10*1), Y15
+	VFMADD231PD  Y12, Y15, Y6
+	VFMADD231PD  Y13, Y15, Y7
+	VFMADD231PD  Y14, Y15, Y8
+	VBROADCASTSD 8(SI)(R10*1), Y15
+	VFMADD231PD  Y12, Y15, Y9
+	VFMADD231PD  Y13, Y15, Y10
+	VFMADD231PD  Y14, Y15, Y11
 	ADDQ         R8, SI
-	VMOVUPD      (SI), Y12
-	VADDPD       Y6, Y12, Y6
-	VMOVUPD      Y6, (SI)
-	VMOVUPD      32(SI), Y12
-	VADDPD       Y7, Y12, Y7
-	VMOVUPD      Y7, 32(SI)
-	VMOVUPD      64(SI), Y12
-	VADDPD       Y8, Y12, Y8
-	VMOVUPD      Y8, 64(SI)
-	JMP          done
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	VPERMILPD $0x55, Y3, Y3
+	VADDSUBPD Y3, Y0, Y0
+	VPERMILPD $0x55, Y4, Y4
+	VADDSUBPD Y4, Y1, Y1
+	VPERMILPD $0x55, Y5, Y5
+	VADDSUBPD Y5, Y2, Y2
+	VPERMILPD $0x55, Y9, Y9
+	VADDSUBPD Y9, Y6, Y6
+	VPERMILPD $0x55, Y10, Y10
+	VADDSUBPD Y10, Y7, Y7
+	VPERMILPD $0x55, Y11, Y11
+	VADDSUBPD Y11, Y8, Y8
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD   (SI), Y12
+	VADDPD    Y0, Y12, Y0
+	VMOVUPD   Y0, (SI)
+	VMOVUPD   32(SI), Y12
+	VADDPD    Y1, Y12, Y1
+	VMOVUPD   Y1, 32(SI)
+	VMOVUPD   64(SI), Y12
+	VADDPD    Y2, Y12, Y2
+	VMOVUPD   Y2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD   (SI), Y12
+	VADDPD    Y6, Y12, Y6
+	VMOVUPD   Y6, (SI)
+	VMOVUPD   32(SI), Y12
+	VADDPD    Y7, Y12, Y7
+	VMOVUPD   Y7, 32(SI)
+	VMOVUPD   64(SI), Y12
+	VADDPD    Y8, Y12, Y8
+	VMOVUPD   Y8, 64(SI)
+	JMP       done
 
 set:
 	VMOVUPD Y0, (SI)
@@ -996,8 +1316,10 @@ tile:
 	VPXORQ     Z21, Z21, Z21
 	VPXORQ     Z22, Z22, Z22
 	VPXORQ     Z23, Z23, Z23
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -1036,7 +1358,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS.Z    (DX), K1, Z24
 	VMOVUPS.Z    64(DX), K2, Z25
@@ -1077,106 +1399,201 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPS.Z    (SI), K1, Z24
-	VADDPS       Z0, Z24, Z0
-	VMOVUPS      Z0, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z24
-	VADDPS       Z1, Z24, Z1
-	VMOVUPS      Z1, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z24
-	VADDPS       Z2, Z24, Z2
-	VMOVUPS      Z2, K3, 128(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-7, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z    (DX), K1, Z24
+	VMOVUPS.Z    64(DX), K2, Z25
+	VMOVUPS.Z    128(DX), K3, Z26
+	PREFETCHT0   (R14)(SI*8)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	PREFETCHT0   128(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS (SI)(R10*1), Z28
+	VFMADD231PS  Z24, Z28, Z3
+	VFMADD231PS  Z25, Z28, Z4
+	VFMADD231PS  Z26, Z28, Z5
+	VBROADCASTSS (SI)(R11*1), Z29
+	VFMADD231PS  Z24, Z29, Z6
+	VFMADD231PS  Z25, Z29, Z7
+	VFMADD231PS  Z26, Z29, Z8
+	VBROADCASTSS (SI)(R12*1), Z30
+	VFMADD231PS  Z24, Z30, Z9
+	VFMADD231PS  Z25, Z30, Z10
+	VFMADD231PS  Z26, Z30, Z11
+	VBROADCASTSS (SI)(R13*1), Z31
+	VFMADD231PS  Z24, Z31, Z12
+	VFMADD231PS  Z25, Z31, Z13
+	VFMADD231PS  Z26, Z31, Z14
+	VBROADCASTSS (SI)(R15*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (SI)(AX*1), Z28
+	VFMADD231PS  Z24, Z28, Z18
+	VFMADD231PS  Z25, Z28, Z19
+	VFMADD231PS  Z26, Z28, Z20
+	VBROADCASTSS (SI)(BX*1), Z29
+	VFMADD231PS  Z24, Z29, Z21
+	VFMADD231PS  Z25, Z29, Z22
+	VFMADD231PS  Z26, Z29, Z23
 	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z24
-	VADDPS       Z3, Z24, Z3
-	VMOVUPS      Z3, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z24
-	VADDPS       Z4, Z24, Z4
-	VMOVUPS      Z4, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z24
-	VADDPS       Z5, Z24, Z5
-	VMOVUPS      Z5, K3, 128(SI)
 	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z24
-	VADDPS       Z6, Z24, Z6
-	VMOVUPS      Z6, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z24
-	VADDPS       Z7, Z24, Z7
-	VMOVUPS      Z7, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z24
-	VADDPS       Z8, Z24, Z8
-	VMOVUPS      Z8, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z24
-	VADDPS       Z9, Z24, Z9
-	VMOVUPS      Z9, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z24
-	VADDPS       Z10, Z24, Z10
-	VMOVUPS      Z10, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z24
-	VADDPS       Z11, Z24, Z11
-	VMOVUPS      Z11, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z24
-	VADDPS       Z12, Z24, Z12
-	VMOVUPS      Z12, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z24
-	VADDPS       Z13, Z24, Z13
-	VMOVUPS      Z13, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z24
-	VADDPS       Z14, Z24, Z14
-	VMOVUPS      Z14, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z24
-	VADDPS       Z15, Z24, Z15
-	VMOVUPS      Z15, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z24
-	VADDPS       Z16, Z24, Z16
-	VMOVUPS      Z16, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z24
-	VADDPS       Z17, Z24, Z17
-	VMOVUPS      Z17, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z24
-	VADDPS       Z18, Z24, Z18
-	VMOVUPS      Z18, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z24
-	VADDPS       Z19, Z24, Z19
-	VMOVUPS      Z19, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z24
-	VADDPS       Z20, Z24, Z20
-	VMOVUPS      Z20, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z24
-	VADDPS       Z21, Z24, Z21
-	VMOVUPS      Z21, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z24
-	VADDPS       Z22, Z24, Z22
-	VMOVUPS      Z22, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z24
-	VADDPS       Z23, Z24, Z23
-	VMOVUPS      Z23, K3, 128(SI)
-	JMP          done
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS.Z (SI), K1, Z24
+	VADDPS    Z0, Z24, Z0
+	VMOVUPS   Z0, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z24
+	VADDPS    Z1, Z24, Z1
+	VMOVUPS   Z1, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z24
+	VADDPS    Z2, Z24, Z2
+	VMOVUPS   Z2, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z24
+	VADDPS    Z3, Z24, Z3
+	VMOVUPS   Z3, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z24
+	VADDPS    Z4, Z24, Z4
+	VMOVUPS   Z4, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z24
+	VADDPS    Z5, Z24, Z5
+	VMOVUPS   Z5, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z24
+	VADDPS    Z6, Z24, Z6
+	VMOVUPS   Z6, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z24
+	VADDPS    Z7, Z24, Z7
+	VMOVUPS   Z7, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z24
+	VADDPS    Z8, Z24, Z8
+	VMOVUPS   Z8, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z24
+	VADDPS    Z9, Z24, Z9
+	VMOVUPS   Z9, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z24
+	VADDPS    Z10, Z24, Z10
+	VMOVUPS   Z10, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z24
+	VADDPS    Z11, Z24, Z11
+	VMOVUPS   Z11, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z24
+	VADDPS    Z12, Z24, Z12
+	VMOVUPS   Z12, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z24
+	VADDPS    Z13, Z24, Z13
+	VMOVUPS   Z13, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z24
+	VADDPS    Z14, Z24, Z14
+	VMOVUPS   Z14, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z24
+	VADDPS    Z15, Z24, Z15
+	VMOVUPS   Z15, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z24
+	VADDPS    Z16, Z24, Z16
+	VMOVUPS   Z16, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z24
+	VADDPS    Z17, Z24, Z17
+	VMOVUPS   Z17, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z24
+	VADDPS    Z18, Z24, Z18
+	VMOVUPS   Z18, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z24
+	VADDPS    Z19, Z24, Z19
+	VMOVUPS   Z19, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z24
+	VADDPS    Z20, Z24, Z20
+	VMOVUPS   Z20, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z24
+	VADDPS    Z21, Z24, Z21
+	VMOVUPS   Z21, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z24
+	VADDPS    Z22, Z24, Z22
+	VMOVUPS   Z22, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z24
+	VADDPS    Z23, Z24, Z23
+	VMOVUPS   Z23, K3, 128(SI)
+	JMP       done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -1318,8 +1735,10 @@ tile:
 	VPXORQ     Z13, Z13, Z13
 	VPXORQ     Z14, Z14, Z14
 	VPXORQ     Z15, Z15, Z15
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -1350,7 +1769,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS.Z    (DX), K1, Z16
 	VMOVUPS.Z    64(DX), K2, Z17
@@ -1382,82 +1801,159 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPS.Z    (SI), K1, Z16
-	VADDPS       Z0, Z16, Z0
-	VMOVUPS      Z0, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z16
-	VADDPS       Z1, Z16, Z1
-	VMOVUPS      Z1, K2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-7, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z    (DX), K1, Z16
+	VMOVUPS.Z    64(DX), K2, Z17
+	PREFETCHT0   (R14)(SI*8)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS (SI)(R10*1), Z19
+	VFMADD231PS  Z16, Z19, Z2
+	VFMADD231PS  Z17, Z19, Z3
+	VBROADCASTSS (SI)(R11*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VBROADCASTSS (SI)(R12*1), Z21
+	VFMADD231PS  Z16, Z21, Z6
+	VFMADD231PS  Z17, Z21, Z7
+	VBROADCASTSS (SI)(R13*1), Z22
+	VFMADD231PS  Z16, Z22, Z8
+	VFMADD231PS  Z17, Z22, Z9
+	VBROADCASTSS (SI)(R15*1), Z23
+	VFMADD231PS  Z16, Z23, Z10
+	VFMADD231PS  Z17, Z23, Z11
+	VBROADCASTSS (SI)(AX*1), Z24
+	VFMADD231PS  Z16, Z24, Z12
+	VFMADD231PS  Z17, Z24, Z13
+	VBROADCASTSS (SI)(BX*1), Z25
+	VFMADD231PS  Z16, Z25, Z14
+	VFMADD231PS  Z17, Z25, Z15
 	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z16
-	VADDPS       Z2, Z16, Z2
-	VMOVUPS      Z2, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z16
-	VADDPS       Z3, Z16, Z3
-	VMOVUPS      Z3, K2, 64(SI)
 	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z16
-	VADDPS       Z4, Z16, Z4
-	VMOVUPS      Z4, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z16
-	VADDPS       Z5, Z16, Z5
-	VMOVUPS      Z5, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z16
-	VADDPS       Z6, Z16, Z6
-	VMOVUPS      Z6, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z16
-	VADDPS       Z7, Z16, Z7
-	VMOVUPS      Z7, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z16
-	VADDPS       Z8, Z16, Z8
-	VMOVUPS      Z8, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z16
-	VADDPS       Z9, Z16, Z9
-	VMOVUPS      Z9, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z16
-	VADDPS       Z10, Z16, Z10
-	VMOVUPS      Z10, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z16
-	VADDPS       Z11, Z16, Z11
-	VMOVUPS      Z11, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z16
-	VADDPS       Z12, Z16, Z12
-	VMOVUPS      Z12, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z16
-	VADDPS       Z13, Z16, Z13
-	VMOVUPS      Z13, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z16
-	VADDPS       Z14, Z16, Z14
-	VMOVUPS      Z14, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z16
-	VADDPS       Z15, Z16, Z15
-	VMOVUPS      Z15, K2, 64(SI)
-	JMP          done
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS.Z (SI), K1, Z16
+	VADDPS    Z0, Z16, Z0
+	VMOVUPS   Z0, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z16
+	VADDPS    Z1, Z16, Z1
+	VMOVUPS   Z1, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z16
+	VADDPS    Z2, Z16, Z2
+	VMOVUPS   Z2, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z16
+	VADDPS    Z3, Z16, Z3
+	VMOVUPS   Z3, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z16
+	VADDPS    Z4, Z16, Z4
+	VMOVUPS   Z4, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z16
+	VADDPS    Z5, Z16, Z5
+	VMOVUPS   Z5, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z16
+	VADDPS    Z6, Z16, Z6
+	VMOVUPS   Z6, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z16
+	VADDPS    Z7, Z16, Z7
+	VMOVUPS   Z7, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z16
+	VADDPS    Z8, Z16, Z8
+	VMOVUPS   Z8, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z16
+	VADDPS    Z9, Z16, Z9
+	VMOVUPS   Z9, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z16
+	VADDPS    Z10, Z16, Z10
+	VMOVUPS   Z10, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z16
+	VADDPS    Z11, Z16, Z11
+	VMOVUPS   Z11, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z16
+	VADDPS    Z12, Z16, Z12
+	VMOVUPS   Z12, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z16
+	VADDPS    Z13, Z16, Z13
+	VMOVUPS   Z13, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z16
+	VADDPS    Z14, Z16, Z14
+	VMOVUPS   Z14, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z16
+	VADDPS    Z15, Z16, Z15
+	VMOVUPS   Z15, K2, 64(SI)
+	JMP       done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -1582,8 +2078,10 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -1606,7 +2104,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 	CMPQ R8, $+4
 	JNE  loop
 	SUBQ $+4, CX
@@ -1690,8 +2188,133 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
+	JMP              sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-7, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+	CMPQ   R8, $+4
+	JNE    loopAhead
+	SUBQ   $+4, CX
+	JL     restAhead
+
+quadAhead:
+	VMOVUPS.Z        (DX), K1, Z9
+	PREFETCHT0       (R14)(SI*8)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z10
+	PREFETCHT0       32(R14)(SI*8)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z11
+	PREFETCHT0       64(R14)(SI*8)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z12
+	PREFETCHT0       96(R14)(SI*8)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VBROADCASTF32X4  (SI)(R10*1), Z13
+	VBROADCASTF32X4  (SI)(R13*1), Z14
+	VBROADCASTF32X4  (SI)(BX*1), Z15
+	VFMADD231PS.BCST (SI), Z9, Z0
+	VPERMILPS        $0x00, Z13, Z16
+	VFMADD231PS      Z9, Z16, Z1
+	VFMADD231PS.BCST (SI)(R11*1), Z9, Z2
+	VFMADD231PS.BCST (SI)(R12*1), Z9, Z3
+	VPERMILPS        $0x00, Z14, Z17
+	VFMADD231PS      Z9, Z17, Z4
+	VFMADD231PS.BCST (SI)(R15*1), Z9, Z5
+	VFMADD231PS.BCST (SI)(AX*1), Z9, Z6
+	VPERMILPS        $0x00, Z15, Z18
+	VFMADD231PS      Z9, Z18, Z7
+	VFMADD231PS.BCST 4(SI), Z10, Z0
+	VPERMILPS        $0x55, Z13, Z19
+	VFMADD231PS      Z10, Z19, Z1
+	VFMADD231PS.BCST 4(SI)(R11*1), Z10, Z2
+	VFMADD231PS.BCST 4(SI)(R12*1), Z10, Z3
+	VPERMILPS        $0x55, Z14, Z20
+	VFMADD231PS      Z10, Z20, Z4
+	VFMADD231PS.BCST 4(SI)(R15*1), Z10, Z5
+	VFMADD231PS.BCST 4(SI)(AX*1), Z10, Z6
+	VPERMILPS        $0x55, Z15, Z21
+	VFMADD231PS      Z10, Z21, Z7
+	VFMADD231PS.BCST 8(SI), Z11, Z0
+	VPERMILPS        $0xaa, Z13, Z22
+	VFMADD231PS      Z11, Z22, Z1
+	VFMADD231PS.BCST 8(SI)(R11*1), Z11, Z2
+	VFMADD231PS.BCST 8(SI)(R12*1), Z11, Z3
+	VPERMILPS        $0xaa, Z14, Z23
+	VFMADD231PS      Z11, Z23, Z4
+	VFMADD231PS.BCST 8(SI)(R15*1), Z11, Z5
+	VFMADD231PS.BCST 8(SI)(AX*1), Z11, Z6
+	VPERMILPS        $0xaa, Z15, Z24
+	VFMADD231PS      Z11, Z24, Z7
+	VFMADD231PS.BCST 12(SI), Z12, Z0
+	VPERMILPS        $0xff, Z13, Z25
+	VFMADD231PS      Z12, Z25, Z1
+	VFMADD231PS.BCST 12(SI)(R11*1), Z12, Z2
+	VFMADD231PS.BCST 12(SI)(R12*1), Z12, Z3
+	VPERMILPS        $0xff, Z14, Z26
+	VFMADD231PS      Z12, Z26, Z4
+	VFMADD231PS.BCST 12(SI)(R15*1), Z12, Z5
+	VFMADD231PS.BCST 12(SI)(AX*1), Z12, Z6
+	VPERMILPS        $0xff, Z15, Z27
+	VFMADD231PS      Z12, Z27, Z7
+	ADDQ             $+16, SI
+	SUBQ             $+4, CX
+	JGE              quadAhead
+
+restAhead:
+	ADDQ $+4, CX
+	JE   sums
+
+loopAhead:
+	VMOVUPS.Z        (DX), K1, Z8
+	PREFETCHT0       (R14)(SI*8)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VFMADD231PS.BCST (SI), Z8, Z0
+	VFMADD231PS.BCST (SI)(R10*1), Z8, Z1
+	VFMADD231PS.BCST (SI)(R11*1), Z8, Z2
+	VFMADD231PS.BCST (SI)(R12*1), Z8, Z3
+	VFMADD231PS.BCST (SI)(R13*1), Z8, Z4
+	VFMADD231PS.BCST (SI)(R15*1), Z8, Z5
+	VFMADD231PS.BCST (SI)(AX*1), Z8, Z6
+	VFMADD231PS.BCST (SI)(BX*1), Z8, Z7
+	ADDQ             R8, SI
+	DECQ             CX
+	JNZ              loopAhead
 
 sums:
+	MOVQ      t+0(FP), DI
 	MOVQ      16(DI), SI
 	ADDQ      128(DI), SI
 	MOVQ      56(DI), R8
@@ -1846,8 +2469,10 @@ tile:
 	VPXORQ     Z9, Z9, Z9
 	VPXORQ     Z10, Z10, Z10
 	VPXORQ     Z11, Z11, Z11
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -1870,7 +2495,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS.Z    (DX), K1, Z12
 	VMOVUPS.Z    64(DX), K2, Z13
@@ -1895,58 +2520,121 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPS.Z    (SI), K1, Z12
-	VADDPS       Z0, Z12, Z0
-	VMOVUPS      Z0, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z12
-	VADDPS       Z1, Z12, Z1
-	VMOVUPS      Z1, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z12
-	VADDPS       Z2, Z12, Z2
-	VMOVUPS      Z2, K3, 128(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z    (DX), K1, Z12
+	VMOVUPS.Z    64(DX), K2, Z13
+	VMOVUPS.Z    128(DX), K3, Z14
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	PREFETCHT0   128(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS (SI)(R10*1), Z16
+	VFMADD231PS  Z12, Z16, Z3
+	VFMADD231PS  Z13, Z16, Z4
+	VFMADD231PS  Z14, Z16, Z5
+	VBROADCASTSS (SI)(R11*1), Z17
+	VFMADD231PS  Z12, Z17, Z6
+	VFMADD231PS  Z13, Z17, Z7
+	VFMADD231PS  Z14, Z17, Z8
+	VBROADCASTSS (SI)(R12*1), Z18
+	VFMADD231PS  Z12, Z18, Z9
+	VFMADD231PS  Z13, Z18, Z10
+	VFMADD231PS  Z14, Z18, Z11
 	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z12
-	VADDPS       Z3, Z12, Z3
-	VMOVUPS      Z3, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z12
-	VADDPS       Z4, Z12, Z4
-	VMOVUPS      Z4, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z12
-	VADDPS       Z5, Z12, Z5
-	VMOVUPS      Z5, K3, 128(SI)
 	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z12
-	VADDPS       Z6, Z12, Z6
-	VMOVUPS      Z6, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z12
-	VADDPS       Z7, Z12, Z7
-	VMOVUPS      Z7, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z12
-	VADDPS       Z8, Z12, Z8
-	VMOVUPS      Z8, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z12
-	VADDPS       Z9, Z12, Z9
-	VMOVUPS      Z9, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z12
-	VADDPS       Z10, Z12, Z10
-	VMOVUPS      Z10, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z12
-	VADDPS       Z11, Z12, Z11
-	VMOVUPS      Z11, K3, 128(SI)
-	JMP          done
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS.Z (SI), K1, Z12
+	VADDPS    Z0, Z12, Z0
+	VMOVUPS   Z0, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z12
+	VADDPS    Z1, Z12, Z1
+	VMOVUPS   Z1, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z12
+	VADDPS    Z2, Z12, Z2
+	VMOVUPS   Z2, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z12
+	VADDPS    Z3, Z12, Z3
+	VMOVUPS   Z3, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z12
+	VADDPS    Z4, Z12, Z4
+	VMOVUPS   Z4, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z12
+	VADDPS    Z5, Z12, Z5
+	VMOVUPS   Z5, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z12
+	VADDPS    Z6, Z12, Z6
+	VMOVUPS   Z6, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z12
+	VADDPS    Z7, Z12, Z7
+	VMOVUPS   Z7, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z12
+	VADDPS    Z8, Z12, Z8
+	VMOVUPS   Z8, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z12
+	VADDPS    Z9, Z12, Z9
+	VMOVUPS   Z9, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z12
+	VADDPS    Z10, Z12, Z10
+	VMOVUPS   Z10, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z12
+	VADDPS    Z11, Z12, Z11
+	VMOVUPS   Z11, K3, 128(SI)
+	JMP       done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -2036,8 +2724,10 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -2056,7 +2746,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS.Z    (DX), K1, Z8
 	VMOVUPS.Z    64(DX), K2, Z9
@@ -2076,46 +2766,99 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPS.Z    (SI), K1, Z8
-	VADDPS       Z0, Z8, Z0
-	VMOVUPS      Z0, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z8
-	VADDPS       Z1, Z8, Z1
-	VMOVUPS      Z1, K2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z    (DX), K1, Z8
+	VMOVUPS.Z    64(DX), K2, Z9
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS (SI)(R10*1), Z11
+	VFMADD231PS  Z8, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z3
+	VBROADCASTSS (SI)(R11*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VBROADCASTSS (SI)(R12*1), Z13
+	VFMADD231PS  Z8, Z13, Z6
+	VFMADD231PS  Z9, Z13, Z7
 	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	VADDPS       Z2, Z8, Z2
-	VMOVUPS      Z2, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z8
-	VADDPS       Z3, Z8, Z3
-	VMOVUPS      Z3, K2, 64(SI)
 	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	VADDPS       Z4, Z8, Z4
-	VMOVUPS      Z4, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z8
-	VADDPS       Z5, Z8, Z5
-	VMOVUPS      Z5, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z8
-	VADDPS       Z6, Z8, Z6
-	VMOVUPS      Z6, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z8
-	VADDPS       Z7, Z8, Z7
-	VMOVUPS      Z7, K2, 64(SI)
-	JMP          done
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z0, Z8, Z0
+	VMOVUPS   Z0, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z8
+	VADDPS    Z1, Z8, Z1
+	VMOVUPS   Z1, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z2, Z8, Z2
+	VMOVUPS   Z2, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z8
+	VADDPS    Z3, Z8, Z3
+	VMOVUPS   Z3, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z4, Z8, Z4
+	VMOVUPS   Z4, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z8
+	VADDPS    Z5, Z8, Z5
+	VMOVUPS   Z5, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z8
+	VADDPS    Z6, Z8, Z6
+	VMOVUPS   Z6, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z8
+	VADDPS    Z7, Z8, Z7
+	VMOVUPS   Z7, K2, 64(SI)
+	JMP       done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -2196,8 +2939,10 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -2212,7 +2957,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 	CMPQ R8, $+4
 	JNE  loop
 	SUBQ $+4, CX
@@ -2266,8 +3011,95 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
+	JMP              sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+	CMPQ   R8, $+4
+	JNE    loopAhead
+	SUBQ   $+4, CX
+	JL     restAhead
+
+quadAhead:
+	VMOVUPS.Z        (DX), K1, Z5
+	PREFETCHT0       (R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z6
+	PREFETCHT0       16(R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z7
+	PREFETCHT0       32(R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z8
+	PREFETCHT0       48(R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VBROADCASTF32X4  (SI)(R10*1), Z9
+	VFMADD231PS.BCST (SI), Z5, Z0
+	VPERMILPS        $0x00, Z9, Z10
+	VFMADD231PS      Z5, Z10, Z1
+	VFMADD231PS.BCST (SI)(R11*1), Z5, Z2
+	VFMADD231PS.BCST (SI)(R12*1), Z5, Z3
+	VFMADD231PS.BCST 4(SI), Z6, Z0
+	VPERMILPS        $0x55, Z9, Z11
+	VFMADD231PS      Z6, Z11, Z1
+	VFMADD231PS.BCST 4(SI)(R11*1), Z6, Z2
+	VFMADD231PS.BCST 4(SI)(R12*1), Z6, Z3
+	VFMADD231PS.BCST 8(SI), Z7, Z0
+	VPERMILPS        $0xaa, Z9, Z12
+	VFMADD231PS      Z7, Z12, Z1
+	VFMADD231PS.BCST 8(SI)(R11*1), Z7, Z2
+	VFMADD231PS.BCST 8(SI)(R12*1), Z7, Z3
+	VFMADD231PS.BCST 12(SI), Z8, Z0
+	VPERMILPS        $0xff, Z9, Z13
+	VFMADD231PS      Z8, Z13, Z1
+	VFMADD231PS.BCST 12(SI)(R11*1), Z8, Z2
+	VFMADD231PS.BCST 12(SI)(R12*1), Z8, Z3
+	ADDQ             $+16, SI
+	SUBQ             $+4, CX
+	JGE              quadAhead
+
+restAhead:
+	ADDQ $+4, CX
+	JE   sums
+
+loopAhead:
+	VMOVUPS.Z        (DX), K1, Z4
+	PREFETCHT0       (R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VFMADD231PS.BCST (SI), Z4, Z0
+	VFMADD231PS.BCST (SI)(R10*1), Z4, Z1
+	VFMADD231PS.BCST (SI)(R11*1), Z4, Z2
+	VFMADD231PS.BCST (SI)(R12*1), Z4, Z3
+	ADDQ             R8, SI
+	DECQ             CX
+	JNZ              loopAhead
 
 sums:
+	MOVQ      t+0(FP), DI
 	MOVQ      16(DI), SI
 	ADDQ      128(DI), SI
 	MOVQ      56(DI), R8
@@ -2366,8 +3198,10 @@ tile:
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z4, Z4, Z4
 	VPXORQ     Z5, Z5, Z5
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -2382,7 +3216,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS.Z    (DX), K1, Z6
 	VMOVUPS.Z    64(DX), K2, Z7
@@ -2399,34 +3233,81 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPS.Z    (SI), K1, Z6
-	VADDPS       Z0, Z6, Z0
-	VMOVUPS      Z0, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z6
-	VADDPS       Z1, Z6, Z1
-	VMOVUPS      Z1, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z6
-	VADDPS       Z2, Z6, Z2
-	VMOVUPS      Z2, K3, 128(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z    (DX), K1, Z6
+	VMOVUPS.Z    64(DX), K2, Z7
+	VMOVUPS.Z    128(DX), K3, Z8
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	PREFETCHT0   128(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z9
+	VFMADD231PS  Z6, Z9, Z0
+	VFMADD231PS  Z7, Z9, Z1
+	VFMADD231PS  Z8, Z9, Z2
+	VBROADCASTSS (SI)(R10*1), Z10
+	VFMADD231PS  Z6, Z10, Z3
+	VFMADD231PS  Z7, Z10, Z4
+	VFMADD231PS  Z8, Z10, Z5
 	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z6
-	VADDPS       Z3, Z6, Z3
-	VMOVUPS      Z3, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z6
-	VADDPS       Z4, Z6, Z4
-	VMOVUPS      Z4, K2, 64(SI)
-	VMOVUPS.Z    128(SI), K3, Z6
-	VADDPS       Z5, Z6, Z5
-	VMOVUPS      Z5, K3, 128(SI)
-	JMP          done
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS.Z (SI), K1, Z6
+	VADDPS    Z0, Z6, Z0
+	VMOVUPS   Z0, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z6
+	VADDPS    Z1, Z6, Z1
+	VMOVUPS   Z1, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z6
+	VADDPS    Z2, Z6, Z2
+	VMOVUPS   Z2, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z6
+	VADDPS    Z3, Z6, Z3
+	VMOVUPS   Z3, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z6
+	VADDPS    Z4, Z6, Z4
+	VMOVUPS   Z4, K2, 64(SI)
+	VMOVUPS.Z 128(SI), K3, Z6
+	VADDPS    Z5, Z6, Z5
+	VMOVUPS   Z5, K3, 128(SI)
+	JMP       done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -2490,8 +3371,10 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -2504,7 +3387,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS.Z    (DX), K1, Z4
 	VMOVUPS.Z    64(DX), K2, Z5
@@ -2518,28 +3401,69 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPS.Z    (SI), K1, Z4
-	VADDPS       Z0, Z4, Z0
-	VMOVUPS      Z0, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z4
-	VADDPS       Z1, Z4, Z1
-	VMOVUPS      Z1, K2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z    (DX), K1, Z4
+	VMOVUPS.Z    64(DX), K2, Z5
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z6
+	VFMADD231PS  Z4, Z6, Z0
+	VFMADD231PS  Z5, Z6, Z1
+	VBROADCASTSS (SI)(R10*1), Z7
+	VFMADD231PS  Z4, Z7, Z2
+	VFMADD231PS  Z5, Z7, Z3
 	ADDQ         R8, SI
-	VMOVUPS.Z    (SI), K1, Z4
-	VADDPS       Z2, Z4, Z2
-	VMOVUPS      Z2, K1, (SI)
-	VMOVUPS.Z    64(SI), K2, Z4
-	VADDPS       Z3, Z4, Z3
-	VMOVUPS      Z3, K2, 64(SI)
-	JMP          done
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS.Z (SI), K1, Z4
+	VADDPS    Z0, Z4, Z0
+	VMOVUPS   Z0, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z4
+	VADDPS    Z1, Z4, Z1
+	VMOVUPS   Z1, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS.Z (SI), K1, Z4
+	VADDPS    Z2, Z4, Z2
+	VMOVUPS   Z2, K1, (SI)
+	VMOVUPS.Z 64(SI), K2, Z4
+	VADDPS    Z3, Z4, Z3
+	VMOVUPS   Z3, K2, 64(SI)
+	JMP       done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -2598,8 +3522,10 @@ tile:
 	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -2610,7 +3536,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 	CMPQ R8, $+4
 	JNE  loop
 	SUBQ $+4, CX
@@ -2654,8 +3580,81 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
+	JMP              sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+	CMPQ   R8, $+4
+	JNE    loopAhead
+	SUBQ   $+4, CX
+	JL     restAhead
+
+quadAhead:
+	VMOVUPS.Z        (DX), K1, Z3
+	PREFETCHT0       (R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z4
+	PREFETCHT0       8(R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z5
+	PREFETCHT0       16(R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPS.Z        (DX), K1, Z6
+	PREFETCHT0       24(R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VBROADCASTF32X4  (SI)(R10*1), Z7
+	VFMADD231PS.BCST (SI), Z3, Z0
+	VPERMILPS        $0x00, Z7, Z8
+	VFMADD231PS      Z3, Z8, Z1
+	VFMADD231PS.BCST 4(SI), Z4, Z0
+	VPERMILPS        $0x55, Z7, Z9
+	VFMADD231PS      Z4, Z9, Z1
+	VFMADD231PS.BCST 8(SI), Z5, Z0
+	VPERMILPS        $0xaa, Z7, Z10
+	VFMADD231PS      Z5, Z10, Z1
+	VFMADD231PS.BCST 12(SI), Z6, Z0
+	VPERMILPS        $0xff, Z7, Z11
+	VFMADD231PS      Z6, Z11, Z1
+	ADDQ             $+16, SI
+	SUBQ             $+4, CX
+	JGE              quadAhead
+
+restAhead:
+	ADDQ $+4, CX
+	JE   sums
+
+loopAhead:
+	VMOVUPS.Z        (DX), K1, Z2
+	PREFETCHT0       (R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VFMADD231PS.BCST (SI), Z2, Z0
+	VFMADD231PS.BCST (SI)(R10*1), Z2, Z1
+	ADDQ             R8, SI
+	DECQ             CX
+	JNZ              loopAhead
 
 sums:
+	MOVQ      t+0(FP), DI
 	MOVQ      16(DI), SI
 	ADDQ      128(DI), SI
 	MOVQ      56(DI), R8
@@ -2782,8 +3781,10 @@ tile:
 	VPXORQ     Z21, Z21, Z21
 	VPXORQ     Z22, Z22, Z22
 	VPXORQ     Z23, Z23, Z23
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -2822,7 +3823,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD.Z    (DX), K1, Z24
 	VMOVUPD.Z    64(DX), K2, Z25
@@ -2863,106 +3864,201 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPD.Z    (SI), K1, Z24
-	VADDPD       Z0, Z24, Z0
-	VMOVUPD      Z0, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z24
-	VADDPD       Z1, Z24, Z1
-	VMOVUPD      Z1, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z24
-	VADDPD       Z2, Z24, Z2
-	VMOVUPD      Z2, K3, 128(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-7, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z    (DX), K1, Z24
+	VMOVUPD.Z    64(DX), K2, Z25
+	VMOVUPD.Z    128(DX), K3, Z26
+	PREFETCHT0   (R14)(SI*8)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	PREFETCHT0   128(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z27
+	VFMADD231PD  Z24, Z27, Z0
+	VFMADD231PD  Z25, Z27, Z1
+	VFMADD231PD  Z26, Z27, Z2
+	VBROADCASTSD (SI)(R10*1), Z28
+	VFMADD231PD  Z24, Z28, Z3
+	VFMADD231PD  Z25, Z28, Z4
+	VFMADD231PD  Z26, Z28, Z5
+	VBROADCASTSD (SI)(R11*1), Z29
+	VFMADD231PD  Z24, Z29, Z6
+	VFMADD231PD  Z25, Z29, Z7
+	VFMADD231PD  Z26, Z29, Z8
+	VBROADCASTSD (SI)(R12*1), Z30
+	VFMADD231PD  Z24, Z30, Z9
+	VFMADD231PD  Z25, Z30, Z10
+	VFMADD231PD  Z26, Z30, Z11
+	VBROADCASTSD (SI)(R13*1), Z31
+	VFMADD231PD  Z24, Z31, Z12
+	VFMADD231PD  Z25, Z31, Z13
+	VFMADD231PD  Z26, Z31, Z14
+	VBROADCASTSD (SI)(R15*1), Z27
+	VFMADD231PD  Z24, Z27, Z15
+	VFMADD231PD  Z25, Z27, Z16
+	VFMADD231PD  Z26, Z27, Z17
+	VBROADCASTSD (SI)(AX*1), Z28
+	VFMADD231PD  Z24, Z28, Z18
+	VFMADD231PD  Z25, Z28, Z19
+	VFMADD231PD  Z26, Z28, Z20
+	VBROADCASTSD (SI)(BX*1), Z29
+	VFMADD231PD  Z24, Z29, Z21
+	VFMADD231PD  Z25, Z29, Z22
+	VFMADD231PD  Z26, Z29, Z23
 	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z24
-	VADDPD       Z3, Z24, Z3
-	VMOVUPD      Z3, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z24
-	VADDPD       Z4, Z24, Z4
-	VMOVUPD      Z4, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z24
-	VADDPD       Z5, Z24, Z5
-	VMOVUPD      Z5, K3, 128(SI)
 	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z24
-	VADDPD       Z6, Z24, Z6
-	VMOVUPD      Z6, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z24
-	VADDPD       Z7, Z24, Z7
-	VMOVUPD      Z7, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z24
-	VADDPD       Z8, Z24, Z8
-	VMOVUPD      Z8, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z24
-	VADDPD       Z9, Z24, Z9
-	VMOVUPD      Z9, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z24
-	VADDPD       Z10, Z24, Z10
-	VMOVUPD      Z10, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z24
-	VADDPD       Z11, Z24, Z11
-	VMOVUPD      Z11, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z24
-	VADDPD       Z12, Z24, Z12
-	VMOVUPD      Z12, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z24
-	VADDPD       Z13, Z24, Z13
-	VMOVUPD      Z13, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z24
-	VADDPD       Z14, Z24, Z14
-	VMOVUPD      Z14, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z24
-	VADDPD       Z15, Z24, Z15
-	VMOVUPD      Z15, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z24
-	VADDPD       Z16, Z24, Z16
-	VMOVUPD      Z16, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z24
-	VADDPD       Z17, Z24, Z17
-	VMOVUPD      Z17, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z24
-	VADDPD       Z18, Z24, Z18
-	VMOVUPD      Z18, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z24
-	VADDPD       Z19, Z24, Z19
-	VMOVUPD      Z19, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z24
-	VADDPD       Z20, Z24, Z20
-	VMOVUPD      Z20, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z24
-	VADDPD       Z21, Z24, Z21
-	VMOVUPD      Z21, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z24
-	VADDPD       Z22, Z24, Z22
-	VMOVUPD      Z22, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z24
-	VADDPD       Z23, Z24, Z23
-	VMOVUPD      Z23, K3, 128(SI)
-	JMP          done
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD.Z (SI), K1, Z24
+	VADDPD    Z0, Z24, Z0
+	VMOVUPD   Z0, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z24
+	VADDPD    Z1, Z24, Z1
+	VMOVUPD   Z1, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z24
+	VADDPD    Z2, Z24, Z2
+	VMOVUPD   Z2, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z24
+	VADDPD    Z3, Z24, Z3
+	VMOVUPD   Z3, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z24
+	VADDPD    Z4, Z24, Z4
+	VMOVUPD   Z4, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z24
+	VADDPD    Z5, Z24, Z5
+	VMOVUPD   Z5, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z24
+	VADDPD    Z6, Z24, Z6
+	VMOVUPD   Z6, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z24
+	VADDPD    Z7, Z24, Z7
+	VMOVUPD   Z7, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z24
+	VADDPD    Z8, Z24, Z8
+	VMOVUPD   Z8, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z24
+	VADDPD    Z9, Z24, Z9
+	VMOVUPD   Z9, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z24
+	VADDPD    Z10, Z24, Z10
+	VMOVUPD   Z10, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z24
+	VADDPD    Z11, Z24, Z11
+	VMOVUPD   Z11, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z24
+	VADDPD    Z12, Z24, Z12
+	VMOVUPD   Z12, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z24
+	VADDPD    Z13, Z24, Z13
+	VMOVUPD   Z13, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z24
+	VADDPD    Z14, Z24, Z14
+	VMOVUPD   Z14, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z24
+	VADDPD    Z15, Z24, Z15
+	VMOVUPD   Z15, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z24
+	VADDPD    Z16, Z24, Z16
+	VMOVUPD   Z16, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z24
+	VADDPD    Z17, Z24, Z17
+	VMOVUPD   Z17, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z24
+	VADDPD    Z18, Z24, Z18
+	VMOVUPD   Z18, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z24
+	VADDPD    Z19, Z24, Z19
+	VMOVUPD   Z19, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z24
+	VADDPD    Z20, Z24, Z20
+	VMOVUPD   Z20, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z24
+	VADDPD    Z21, Z24, Z21
+	VMOVUPD   Z21, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z24
+	VADDPD    Z22, Z24, Z22
+	VMOVUPD   Z22, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z24
+	VADDPD    Z23, Z24, Z23
+	VMOVUPD   Z23, K3, 128(SI)
+	JMP       done
 
 set:
 	VMOVUPD Z0, K1, (SI)
@@ -3104,8 +4200,10 @@ tile:
 	VPXORQ     Z13, Z13, Z13
 	VPXORQ     Z14, Z14, Z14
 	VPXORQ     Z15, Z15, Z15
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -3136,7 +4234,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD.Z    (DX), K1, Z16
 	VMOVUPD.Z    64(DX), K2, Z17
@@ -3168,82 +4266,159 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPD.Z    (SI), K1, Z16
-	VADDPD       Z0, Z16, Z0
-	VMOVUPD      Z0, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z16
-	VADDPD       Z1, Z16, Z1
-	VMOVUPD      Z1, K2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-7, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z    (DX), K1, Z16
+	VMOVUPD.Z    64(DX), K2, Z17
+	PREFETCHT0   (R14)(SI*8)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z18
+	VFMADD231PD  Z16, Z18, Z0
+	VFMADD231PD  Z17, Z18, Z1
+	VBROADCASTSD (SI)(R10*1), Z19
+	VFMADD231PD  Z16, Z19, Z2
+	VFMADD231PD  Z17, Z19, Z3
+	VBROADCASTSD (SI)(R11*1), Z20
+	VFMADD231PD  Z16, Z20, Z4
+	VFMADD231PD  Z17, Z20, Z5
+	VBROADCASTSD (SI)(R12*1), Z21
+	VFMADD231PD  Z16, Z21, Z6
+	VFMADD231PD  Z17, Z21, Z7
+	VBROADCASTSD (SI)(R13*1), Z22
+	VFMADD231PD  Z16, Z22, Z8
+	VFMADD231PD  Z17, Z22, Z9
+	VBROADCASTSD (SI)(R15*1), Z23
+	VFMADD231PD  Z16, Z23, Z10
+	VFMADD231PD  Z17, Z23, Z11
+	VBROADCASTSD (SI)(AX*1), Z24
+	VFMADD231PD  Z16, Z24, Z12
+	VFMADD231PD  Z17, Z24, Z13
+	VBROADCASTSD (SI)(BX*1), Z25
+	VFMADD231PD  Z16, Z25, Z14
+	VFMADD231PD  Z17, Z25, Z15
 	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z16
-	VADDPD       Z2, Z16, Z2
-	VMOVUPD      Z2, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z16
-	VADDPD       Z3, Z16, Z3
-	VMOVUPD      Z3, K2, 64(SI)
 	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z16
-	VADDPD       Z4, Z16, Z4
-	VMOVUPD      Z4, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z16
-	VADDPD       Z5, Z16, Z5
-	VMOVUPD      Z5, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z16
-	VADDPD       Z6, Z16, Z6
-	VMOVUPD      Z6, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z16
-	VADDPD       Z7, Z16, Z7
-	VMOVUPD      Z7, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z16
-	VADDPD       Z8, Z16, Z8
-	VMOVUPD      Z8, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z16
-	VADDPD       Z9, Z16, Z9
-	VMOVUPD      Z9, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z16
-	VADDPD       Z10, Z16, Z10
-	VMOVUPD      Z10, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z16
-	VADDPD       Z11, Z16, Z11
-	VMOVUPD      Z11, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z16
-	VADDPD       Z12, Z16, Z12
-	VMOVUPD      Z12, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z16
-	VADDPD       Z13, Z16, Z13
-	VMOVUPD      Z13, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z16
-	VADDPD       Z14, Z16, Z14
-	VMOVUPD      Z14, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z16
-	VADDPD       Z15, Z16, Z15
-	VMOVUPD      Z15, K2, 64(SI)
-	JMP          done
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD.Z (SI), K1, Z16
+	VADDPD    Z0, Z16, Z0
+	VMOVUPD   Z0, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z16
+	VADDPD    Z1, Z16, Z1
+	VMOVUPD   Z1, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z16
+	VADDPD    Z2, Z16, Z2
+	VMOVUPD   Z2, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z16
+	VADDPD    Z3, Z16, Z3
+	VMOVUPD   Z3, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z16
+	VADDPD    Z4, Z16, Z4
+	VMOVUPD   Z4, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z16
+	VADDPD    Z5, Z16, Z5
+	VMOVUPD   Z5, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z16
+	VADDPD    Z6, Z16, Z6
+	VMOVUPD   Z6, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z16
+	VADDPD    Z7, Z16, Z7
+	VMOVUPD   Z7, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z16
+	VADDPD    Z8, Z16, Z8
+	VMOVUPD   Z8, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z16
+	VADDPD    Z9, Z16, Z9
+	VMOVUPD   Z9, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z16
+	VADDPD    Z10, Z16, Z10
+	VMOVUPD   Z10, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z16
+	VADDPD    Z11, Z16, Z11
+	VMOVUPD   Z11, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z16
+	VADDPD    Z12, Z16, Z12
+	VMOVUPD   Z12, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z16
+	VADDPD    Z13, Z16, Z13
+	VMOVUPD   Z13, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z16
+	VADDPD    Z14, Z16, Z14
+	VMOVUPD   Z14, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z16
+	VADDPD    Z15, Z16, Z15
+	VMOVUPD   Z15, K2, 64(SI)
+	JMP       done
 
 set:
 	VMOVUPD Z0, K1, (SI)
@@ -3368,8 +4543,10 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -3392,7 +4569,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 	CMPQ R8, $+8
 	JNE  loop
 	SUBQ $+4, CX
@@ -3476,8 +4653,133 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
+	JMP              sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-7, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+	CMPQ   R8, $+8
+	JNE    loopAhead
+	SUBQ   $+4, CX
+	JL     restAhead
+
+quadAhead:
+	VMOVUPD.Z        (DX), K1, Z9
+	PREFETCHT0       (R14)(SI*8)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z10
+	PREFETCHT0       64(R14)(SI*8)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z11
+	PREFETCHT0       128(R14)(SI*8)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z12
+	PREFETCHT0       192(R14)(SI*8)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VBROADCASTF64X4  (SI)(R10*1), Z13
+	VBROADCASTF64X4  (SI)(R13*1), Z14
+	VBROADCASTF64X4  (SI)(BX*1), Z15
+	VFMADD231PD.BCST (SI), Z9, Z0
+	VPERMPD          $0x00, Z13, Z16
+	VFMADD231PD      Z9, Z16, Z1
+	VFMADD231PD.BCST (SI)(R11*1), Z9, Z2
+	VFMADD231PD.BCST (SI)(R12*1), Z9, Z3
+	VPERMPD          $0x00, Z14, Z17
+	VFMADD231PD      Z9, Z17, Z4
+	VFMADD231PD.BCST (SI)(R15*1), Z9, Z5
+	VFMADD231PD.BCST (SI)(AX*1), Z9, Z6
+	VPERMPD          $0x00, Z15, Z18
+	VFMADD231PD      Z9, Z18, Z7
+	VFMADD231PD.BCST 8(SI), Z10, Z0
+	VPERMPD          $0x55, Z13, Z19
+	VFMADD231PD      Z10, Z19, Z1
+	VFMADD231PD.BCST 8(SI)(R11*1), Z10, Z2
+	VFMADD231PD.BCST 8(SI)(R12*1), Z10, Z3
+	VPERMPD          $0x55, Z14, Z20
+	VFMADD231PD      Z10, Z20, Z4
+	VFMADD231PD.BCST 8(SI)(R15*1), Z10, Z5
+	VFMADD231PD.BCST 8(SI)(AX*1), Z10, Z6
+	VPERMPD          $0x55, Z15, Z21
+	VFMADD231PD      Z10, Z21, Z7
+	VFMADD231PD.BCST 16(SI), Z11, Z0
+	VPERMPD          $0xaa, Z13, Z22
+	VFMADD231PD      Z11, Z22, Z1
+	VFMADD231PD.BCST 16(SI)(R11*1), Z11, Z2
+	VFMADD231PD.BCST 16(SI)(R12*1), Z11, Z3
+	VPERMPD          $0xaa, Z14, Z23
+	VFMADD231PD      Z11, Z23, Z4
+	VFMADD231PD.BCST 16(SI)(R15*1), Z11, Z5
+	VFMADD231PD.BCST 16(SI)(AX*1), Z11, Z6
+	VPERMPD          $0xaa, Z15, Z24
+	VFMADD231PD      Z11, Z24, Z7
+	VFMADD231PD.BCST 24(SI), Z12, Z0
+	VPERMPD          $0xff, Z13, Z25
+	VFMADD231PD      Z12, Z25, Z1
+	VFMADD231PD.BCST 24(SI)(R11*1), Z12, Z2
+	VFMADD231PD.BCST 24(SI)(R12*1), Z12, Z3
+	VPERMPD          $0xff, Z14, Z26
+	VFMADD231PD      Z12, Z26, Z4
+	VFMADD231PD.BCST 24(SI)(R15*1), Z12, Z5
+	VFMADD231PD.BCST 24(SI)(AX*1), Z12, Z6
+	VPERMPD          $0xff, Z15, Z27
+	VFMADD231PD      Z12, Z27, Z7
+	ADDQ             $+32, SI
+	SUBQ             $+4, CX
+	JGE              quadAhead
+
+restAhead:
+	ADDQ $+4, CX
+	JE   sums
+
+loopAhead:
+	VMOVUPD.Z        (DX), K1, Z8
+	PREFETCHT0       (R14)(SI*8)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VFMADD231PD.BCST (SI), Z8, Z0
+	VFMADD231PD.BCST (SI)(R10*1), Z8, Z1
+	VFMADD231PD.BCST (SI)(R11*1), Z8, Z2
+	VFMADD231PD.BCST (SI)(R12*1), Z8, Z3
+	VFMADD231PD.BCST (SI)(R13*1), Z8, Z4
+	VFMADD231PD.BCST (SI)(R15*1), Z8, Z5
+	VFMADD231PD.BCST (SI)(AX*1), Z8, Z6
+	VFMADD231PD.BCST (SI)(BX*1), Z8, Z7
+	ADDQ             R8, SI
+	DECQ             CX
+	JNZ              loopAhead
 
 sums:
+	MOVQ      t+0(FP), DI
 	MOVQ      16(DI), SI
 	ADDQ      128(DI), SI
 	MOVQ      56(DI), R8
@@ -3632,8 +4934,10 @@ tile:
 	VPXORQ     Z9, Z9, Z9
 	VPXORQ     Z10, Z10, Z10
 	VPXORQ     Z11, Z11, Z11
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -3656,7 +4960,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD.Z    (DX), K1, Z12
 	VMOVUPD.Z    64(DX), K2, Z13
@@ -3681,58 +4985,121 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPD.Z    (SI), K1, Z12
-	VADDPD       Z0, Z12, Z0
-	VMOVUPD      Z0, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z12
-	VADDPD       Z1, Z12, Z1
-	VMOVUPD      Z1, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z12
-	VADDPD       Z2, Z12, Z2
-	VMOVUPD      Z2, K3, 128(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z    (DX), K1, Z12
+	VMOVUPD.Z    64(DX), K2, Z13
+	VMOVUPD.Z    128(DX), K3, Z14
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	PREFETCHT0   128(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z15
+	VFMADD231PD  Z12, Z15, Z0
+	VFMADD231PD  Z13, Z15, Z1
+	VFMADD231PD  Z14, Z15, Z2
+	VBROADCASTSD (SI)(R10*1), Z16
+	VFMADD231PD  Z12, Z16, Z3
+	VFMADD231PD  Z13, Z16, Z4
+	VFMADD231PD  Z14, Z16, Z5
+	VBROADCASTSD (SI)(R11*1), Z17
+	VFMADD231PD  Z12, Z17, Z6
+	VFMADD231PD  Z13, Z17, Z7
+	VFMADD231PD  Z14, Z17, Z8
+	VBROADCASTSD (SI)(R12*1), Z18
+	VFMADD231PD  Z12, Z18, Z9
+	VFMADD231PD  Z13, Z18, Z10
+	VFMADD231PD  Z14, Z18, Z11
 	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z12
-	VADDPD       Z3, Z12, Z3
-	VMOVUPD      Z3, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z12
-	VADDPD       Z4, Z12, Z4
-	VMOVUPD      Z4, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z12
-	VADDPD       Z5, Z12, Z5
-	VMOVUPD      Z5, K3, 128(SI)
 	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z12
-	VADDPD       Z6, Z12, Z6
-	VMOVUPD      Z6, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z12
-	VADDPD       Z7, Z12, Z7
-	VMOVUPD      Z7, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z12
-	VADDPD       Z8, Z12, Z8
-	VMOVUPD      Z8, K3, 128(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z12
-	VADDPD       Z9, Z12, Z9
-	VMOVUPD      Z9, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z12
-	VADDPD       Z10, Z12, Z10
-	VMOVUPD      Z10, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z12
-	VADDPD       Z11, Z12, Z11
-	VMOVUPD      Z11, K3, 128(SI)
-	JMP          done
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD.Z (SI), K1, Z12
+	VADDPD    Z0, Z12, Z0
+	VMOVUPD   Z0, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z12
+	VADDPD    Z1, Z12, Z1
+	VMOVUPD   Z1, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z12
+	VADDPD    Z2, Z12, Z2
+	VMOVUPD   Z2, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z12
+	VADDPD    Z3, Z12, Z3
+	VMOVUPD   Z3, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z12
+	VADDPD    Z4, Z12, Z4
+	VMOVUPD   Z4, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z12
+	VADDPD    Z5, Z12, Z5
+	VMOVUPD   Z5, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z12
+	VADDPD    Z6, Z12, Z6
+	VMOVUPD   Z6, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z12
+	VADDPD    Z7, Z12, Z7
+	VMOVUPD   Z7, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z12
+	VADDPD    Z8, Z12, Z8
+	VMOVUPD   Z8, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z12
+	VADDPD    Z9, Z12, Z9
+	VMOVUPD   Z9, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z12
+	VADDPD    Z10, Z12, Z10
+	VMOVUPD   Z10, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z12
+	VADDPD    Z11, Z12, Z11
+	VMOVUPD   Z11, K3, 128(SI)
+	JMP       done
 
 set:
 	VMOVUPD Z0, K1, (SI)
@@ -3822,8 +5189,10 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -3842,7 +5211,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD.Z    (DX), K1, Z8
 	VMOVUPD.Z    64(DX), K2, Z9
@@ -3862,46 +5231,99 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPD.Z    (SI), K1, Z8
-	VADDPD       Z0, Z8, Z0
-	VMOVUPD      Z0, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z8
-	VADDPD       Z1, Z8, Z1
-	VMOVUPD      Z1, K2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z    (DX), K1, Z8
+	VMOVUPD.Z    64(DX), K2, Z9
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z0
+	VFMADD231PD  Z9, Z10, Z1
+	VBROADCASTSD (SI)(R10*1), Z11
+	VFMADD231PD  Z8, Z11, Z2
+	VFMADD231PD  Z9, Z11, Z3
+	VBROADCASTSD (SI)(R11*1), Z12
+	VFMADD231PD  Z8, Z12, Z4
+	VFMADD231PD  Z9, Z12, Z5
+	VBROADCASTSD (SI)(R12*1), Z13
+	VFMADD231PD  Z8, Z13, Z6
+	VFMADD231PD  Z9, Z13, Z7
 	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z8
-	VADDPD       Z2, Z8, Z2
-	VMOVUPD      Z2, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z8
-	VADDPD       Z3, Z8, Z3
-	VMOVUPD      Z3, K2, 64(SI)
 	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z8
-	VADDPD       Z4, Z8, Z4
-	VMOVUPD      Z4, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z8
-	VADDPD       Z5, Z8, Z5
-	VMOVUPD      Z5, K2, 64(SI)
-	DECQ         CX
-	JE           done
-	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z8
-	VADDPD       Z6, Z8, Z6
-	VMOVUPD      Z6, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z8
-	VADDPD       Z7, Z8, Z7
-	VMOVUPD      Z7, K2, 64(SI)
-	JMP          done
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z0, Z8, Z0
+	VMOVUPD   Z0, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z8
+	VADDPD    Z1, Z8, Z1
+	VMOVUPD   Z1, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z2, Z8, Z2
+	VMOVUPD   Z2, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z8
+	VADDPD    Z3, Z8, Z3
+	VMOVUPD   Z3, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z4, Z8, Z4
+	VMOVUPD   Z4, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z8
+	VADDPD    Z5, Z8, Z5
+	VMOVUPD   Z5, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z8
+	VADDPD    Z6, Z8, Z6
+	VMOVUPD   Z6, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z8
+	VADDPD    Z7, Z8, Z7
+	VMOVUPD   Z7, K2, 64(SI)
+	JMP       done
 
 set:
 	VMOVUPD Z0, K1, (SI)
@@ -3982,8 +5404,10 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -3998,7 +5422,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 	CMPQ R8, $+8
 	JNE  loop
 	SUBQ $+4, CX
@@ -4052,8 +5476,95 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
+	JMP              sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+	CMPQ   R8, $+8
+	JNE    loopAhead
+	SUBQ   $+4, CX
+	JL     restAhead
+
+quadAhead:
+	VMOVUPD.Z        (DX), K1, Z5
+	PREFETCHT0       (R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z6
+	PREFETCHT0       32(R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z7
+	PREFETCHT0       64(R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z8
+	PREFETCHT0       96(R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VBROADCASTF64X4  (SI)(R10*1), Z9
+	VFMADD231PD.BCST (SI), Z5, Z0
+	VPERMPD          $0x00, Z9, Z10
+	VFMADD231PD      Z5, Z10, Z1
+	VFMADD231PD.BCST (SI)(R11*1), Z5, Z2
+	VFMADD231PD.BCST (SI)(R12*1), Z5, Z3
+	VFMADD231PD.BCST 8(SI), Z6, Z0
+	VPERMPD          $0x55, Z9, Z11
+	VFMADD231PD      Z6, Z11, Z1
+	VFMADD231PD.BCST 8(SI)(R11*1), Z6, Z2
+	VFMADD231PD.BCST 8(SI)(R12*1), Z6, Z3
+	VFMADD231PD.BCST 16(SI), Z7, Z0
+	VPERMPD          $0xaa, Z9, Z12
+	VFMADD231PD      Z7, Z12, Z1
+	VFMADD231PD.BCST 16(SI)(R11*1), Z7, Z2
+	VFMADD231PD.BCST 16(SI)(R12*1), Z7, Z3
+	VFMADD231PD.BCST 24(SI), Z8, Z0
+	VPERMPD          $0xff, Z9, Z13
+	VFMADD231PD      Z8, Z13, Z1
+	VFMADD231PD.BCST 24(SI)(R11*1), Z8, Z2
+	VFMADD231PD.BCST 24(SI)(R12*1), Z8, Z3
+	ADDQ             $+32, SI
+	SUBQ             $+4, CX
+	JGE              quadAhead
+
+restAhead:
+	ADDQ $+4, CX
+	JE   sums
+
+loopAhead:
+	VMOVUPD.Z        (DX), K1, Z4
+	PREFETCHT0       (R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VFMADD231PD.BCST (SI), Z4, Z0
+	VFMADD231PD.BCST (SI)(R10*1), Z4, Z1
+	VFMADD231PD.BCST (SI)(R11*1), Z4, Z2
+	VFMADD231PD.BCST (SI)(R12*1), Z4, Z3
+	ADDQ             R8, SI
+	DECQ             CX
+	JNZ              loopAhead
 
 sums:
+	MOVQ      t+0(FP), DI
 	MOVQ      16(DI), SI
 	ADDQ      128(DI), SI
 	MOVQ      56(DI), R8
@@ -4152,8 +5663,10 @@ tile:
 	VPXORQ     Z3, Z3, Z3
 	VPXORQ     Z4, Z4, Z4
 	VPXORQ     Z5, Z5, Z5
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -4168,7 +5681,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD.Z    (DX), K1, Z6
 	VMOVUPD.Z    64(DX), K2, Z7
@@ -4185,34 +5698,81 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPD.Z    (SI), K1, Z6
-	VADDPD       Z0, Z6, Z0
-	VMOVUPD      Z0, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z6
-	VADDPD       Z1, Z6, Z1
-	VMOVUPD      Z1, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z6
-	VADDPD       Z2, Z6, Z2
-	VMOVUPD      Z2, K3, 128(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z    (DX), K1, Z6
+	VMOVUPD.Z    64(DX), K2, Z7
+	VMOVUPD.Z    128(DX), K3, Z8
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	PREFETCHT0   128(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z9
+	VFMADD231PD  Z6, Z9, Z0
+	VFMADD231PD  Z7, Z9, Z1
+	VFMADD231PD  Z8, Z9, Z2
+	VBROADCASTSD (SI)(R10*1), Z10
+	VFMADD231PD  Z6, Z10, Z3
+	VFMADD231PD  Z7, Z10, Z4
+	VFMADD231PD  Z8, Z10, Z5
 	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z6
-	VADDPD       Z3, Z6, Z3
-	VMOVUPD      Z3, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z6
-	VADDPD       Z4, Z6, Z4
-	VMOVUPD      Z4, K2, 64(SI)
-	VMOVUPD.Z    128(SI), K3, Z6
-	VADDPD       Z5, Z6, Z5
-	VMOVUPD      Z5, K3, 128(SI)
-	JMP          done
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD.Z (SI), K1, Z6
+	VADDPD    Z0, Z6, Z0
+	VMOVUPD   Z0, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z6
+	VADDPD    Z1, Z6, Z1
+	VMOVUPD   Z1, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z6
+	VADDPD    Z2, Z6, Z2
+	VMOVUPD   Z2, K3, 128(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z6
+	VADDPD    Z3, Z6, Z3
+	VMOVUPD   Z3, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z6
+	VADDPD    Z4, Z6, Z4
+	VMOVUPD   Z4, K2, 64(SI)
+	VMOVUPD.Z 128(SI), K3, Z6
+	VADDPD    Z5, Z6, Z5
+	VMOVUPD   Z5, K3, 128(SI)
+	JMP       done
 
 set:
 	VMOVUPD Z0, K1, (SI)
@@ -4276,8 +5836,10 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -4290,7 +5852,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD.Z    (DX), K1, Z4
 	VMOVUPD.Z    64(DX), K2, Z5
@@ -4304,28 +5866,69 @@ loop:
 	ADDQ         R8, SI
 	DECQ         CX
 	JNZ          loop
-	MOVQ         16(DI), SI
-	ADDQ         128(DI), SI
-	MOVQ         56(DI), R8
-	MOVQ         64(DI), CX
-	CMPQ         80(DI), $+0
-	JE           set
-	VMOVUPD.Z    (SI), K1, Z4
-	VADDPD       Z0, Z4, Z0
-	VMOVUPD      Z0, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z4
-	VADDPD       Z1, Z4, Z1
-	VMOVUPD      Z1, K2, 64(SI)
-	DECQ         CX
-	JE           done
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z    (DX), K1, Z4
+	VMOVUPD.Z    64(DX), K2, Z5
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z6
+	VFMADD231PD  Z4, Z6, Z0
+	VFMADD231PD  Z5, Z6, Z1
+	VBROADCASTSD (SI)(R10*1), Z7
+	VFMADD231PD  Z4, Z7, Z2
+	VFMADD231PD  Z5, Z7, Z3
 	ADDQ         R8, SI
-	VMOVUPD.Z    (SI), K1, Z4
-	VADDPD       Z2, Z4, Z2
-	VMOVUPD      Z2, K1, (SI)
-	VMOVUPD.Z    64(SI), K2, Z4
-	VADDPD       Z3, Z4, Z3
-	VMOVUPD      Z3, K2, 64(SI)
-	JMP          done
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD.Z (SI), K1, Z4
+	VADDPD    Z0, Z4, Z0
+	VMOVUPD   Z0, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z4
+	VADDPD    Z1, Z4, Z1
+	VMOVUPD   Z1, K2, 64(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD.Z (SI), K1, Z4
+	VADDPD    Z2, Z4, Z2
+	VMOVUPD   Z2, K1, (SI)
+	VMOVUPD.Z 64(SI), K2, Z4
+	VADDPD    Z3, Z4, Z3
+	VMOVUPD   Z3, K2, 64(SI)
+	JMP       done
 
 set:
 	VMOVUPD Z0, K1, (SI)
@@ -4384,8 +5987,10 @@ tile:
 	MOVQ       48(DI), R9
 	VPXORQ     Z0, Z0, Z0
 	VPXORQ     Z1, Z1, Z1
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -4396,7 +6001,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 	CMPQ R8, $+8
 	JNE  loop
 	SUBQ $+4, CX
@@ -4440,8 +6045,81 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
+	JMP              sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+	CMPQ   R8, $+8
+	JNE    loopAhead
+	SUBQ   $+4, CX
+	JL     restAhead
+
+quadAhead:
+	VMOVUPD.Z        (DX), K1, Z3
+	PREFETCHT0       (R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z4
+	PREFETCHT0       16(R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z5
+	PREFETCHT0       32(R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VMOVUPD.Z        (DX), K1, Z6
+	PREFETCHT0       48(R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VBROADCASTF64X4  (SI)(R10*1), Z7
+	VFMADD231PD.BCST (SI), Z3, Z0
+	VPERMPD          $0x00, Z7, Z8
+	VFMADD231PD      Z3, Z8, Z1
+	VFMADD231PD.BCST 8(SI), Z4, Z0
+	VPERMPD          $0x55, Z7, Z9
+	VFMADD231PD      Z4, Z9, Z1
+	VFMADD231PD.BCST 16(SI), Z5, Z0
+	VPERMPD          $0xaa, Z7, Z10
+	VFMADD231PD      Z5, Z10, Z1
+	VFMADD231PD.BCST 24(SI), Z6, Z0
+	VPERMPD          $0xff, Z7, Z11
+	VFMADD231PD      Z6, Z11, Z1
+	ADDQ             $+32, SI
+	SUBQ             $+4, CX
+	JGE              quadAhead
+
+restAhead:
+	ADDQ $+4, CX
+	JE   sums
+
+loopAhead:
+	VMOVUPD.Z        (DX), K1, Z2
+	PREFETCHT0       (R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VFMADD231PD.BCST (SI), Z2, Z0
+	VFMADD231PD.BCST (SI)(R10*1), Z2, Z1
+	ADDQ             R8, SI
+	DECQ             CX
+	JNZ              loopAhead
 
 sums:
+	MOVQ      t+0(FP), DI
 	MOVQ      16(DI), SI
 	ADDQ      128(DI), SI
 	MOVQ      56(DI), R8
@@ -4548,8 +6226,10 @@ tile:
 	VPXORQ     Z22, Z22, Z22
 	VPXORQ     Z20, Z20, Z20
 	VPXORQ     Z23, Z23, Z23
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -4572,47 +6252,126 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
-	VMOVUPS.Z      (DX), K1, Z24
-	VMOVUPS.Z      64(DX), K2, Z25
-	VMOVUPS.Z      128(DX), K3, Z26
-	ADDQ           R9, DX
-	VBROADCASTSS   (SI), Z27
-	VFMADD231PS    Z24, Z27, Z0
-	VFMADD231PS    Z25, Z27, Z1
-	VFMADD231PS    Z26, Z27, Z2
-	VBROADCASTSS   4(SI), Z28
-	VFMADD231PS    Z24, Z28, Z3
-	VFMADD231PS    Z25, Z28, Z4
-	VFMADD231PS    Z26, Z28, Z5
-	VBROADCASTSS   (SI)(R10*1), Z29
-	VFMADD231PS    Z24, Z29, Z6
-	VFMADD231PS    Z25, Z29, Z7
-	VFMADD231PS    Z26, Z29, Z8
-	VBROADCASTSS   4(SI)(R10*1), Z30
-	VFMADD231PS    Z24, Z30, Z9
-	VFMADD231PS    Z25, Z30, Z10
-	VFMADD231PS    Z26, Z30, Z11
-	VBROADCASTSS   (SI)(R11*1), Z31
-	VFMADD231PS    Z24, Z31, Z12
-	VFMADD231PS    Z25, Z31, Z13
-	VFMADD231PS    Z26, Z31, Z14
-	VBROADCASTSS   4(SI)(R11*1), Z27
-	VFMADD231PS    Z24, Z27, Z15
-	VFMADD231PS    Z25, Z27, Z16
-	VFMADD231PS    Z26, Z27, Z17
-	VBROADCASTSS   (SI)(R12*1), Z28
-	VFMADD231PS    Z24, Z28, Z18
-	VFMADD231PS    Z25, Z28, Z19
-	VFMADD231PS    Z26, Z28, Z20
-	VBROADCASTSS   4(SI)(R12*1), Z29
-	VFMADD231PS    Z24, Z29, Z21
-	VFMADD231PS    Z25, Z29, Z22
-	VFMADD231PS    Z26, Z29, Z23
-	ADDQ           R8, SI
-	DECQ           CX
-	JNZ            loop
+	VMOVUPS.Z    (DX), K1, Z24
+	VMOVUPS.Z    64(DX), K2, Z25
+	VMOVUPS.Z    128(DX), K3, Z26
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS 4(SI), Z28
+	VFMADD231PS  Z24, Z28, Z3
+	VFMADD231PS  Z25, Z28, Z4
+	VFMADD231PS  Z26, Z28, Z5
+	VBROADCASTSS (SI)(R10*1), Z29
+	VFMADD231PS  Z24, Z29, Z6
+	VFMADD231PS  Z25, Z29, Z7
+	VFMADD231PS  Z26, Z29, Z8
+	VBROADCASTSS 4(SI)(R10*1), Z30
+	VFMADD231PS  Z24, Z30, Z9
+	VFMADD231PS  Z25, Z30, Z10
+	VFMADD231PS  Z26, Z30, Z11
+	VBROADCASTSS (SI)(R11*1), Z31
+	VFMADD231PS  Z24, Z31, Z12
+	VFMADD231PS  Z25, Z31, Z13
+	VFMADD231PS  Z26, Z31, Z14
+	VBROADCASTSS 4(SI)(R11*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (SI)(R12*1), Z28
+	VFMADD231PS  Z24, Z28, Z18
+	VFMADD231PS  Z25, Z28, Z19
+	VFMADD231PS  Z26, Z28, Z20
+	VBROADCASTSS 4(SI)(R12*1), Z29
+	VFMADD231PS  Z24, Z29, Z21
+	VFMADD231PS  Z25, Z29, Z22
+	VFMADD231PS  Z26, Z29, Z23
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z    (DX), K1, Z24
+	VMOVUPS.Z    64(DX), K2, Z25
+	VMOVUPS.Z    128(DX), K3, Z26
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	PREFETCHT0   128(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z27
+	VFMADD231PS  Z24, Z27, Z0
+	VFMADD231PS  Z25, Z27, Z1
+	VFMADD231PS  Z26, Z27, Z2
+	VBROADCASTSS 4(SI), Z28
+	VFMADD231PS  Z24, Z28, Z3
+	VFMADD231PS  Z25, Z28, Z4
+	VFMADD231PS  Z26, Z28, Z5
+	VBROADCASTSS (SI)(R10*1), Z29
+	VFMADD231PS  Z24, Z29, Z6
+	VFMADD231PS  Z25, Z29, Z7
+	VFMADD231PS  Z26, Z29, Z8
+	VBROADCASTSS 4(SI)(R10*1), Z30
+	VFMADD231PS  Z24, Z30, Z9
+	VFMADD231PS  Z25, Z30, Z10
+	VFMADD231PS  Z26, Z30, Z11
+	VBROADCASTSS (SI)(R11*1), Z31
+	VFMADD231PS  Z24, Z31, Z12
+	VFMADD231PS  Z25, Z31, Z13
+	VFMADD231PS  Z26, Z31, Z14
+	VBROADCASTSS 4(SI)(R11*1), Z27
+	VFMADD231PS  Z24, Z27, Z15
+	VFMADD231PS  Z25, Z27, Z16
+	VFMADD231PS  Z26, Z27, Z17
+	VBROADCASTSS (SI)(R12*1), Z28
+	VFMADD231PS  Z24, Z28, Z18
+	VFMADD231PS  Z25, Z28, Z19
+	VFMADD231PS  Z26, Z28, Z20
+	VBROADCASTSS 4(SI)(R12*1), Z29
+	VFMADD231PS  Z24, Z29, Z21
+	VFMADD231PS  Z25, Z29, Z22
+	VFMADD231PS  Z26, Z29, Z23
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
 	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
@@ -4787,8 +6546,10 @@ tile:
 	VPXORQ     Z14, Z14, Z14
 	VPXORQ     Z13, Z13, Z13
 	VPXORQ     Z15, Z15, Z15
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -4807,38 +6568,103 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
-	VMOVUPS.Z      (DX), K1, Z16
-	VMOVUPS.Z      64(DX), K2, Z17
-	ADDQ           R9, DX
-	VBROADCASTSS   (SI), Z18
-	VFMADD231PS    Z16, Z18, Z0
-	VFMADD231PS    Z17, Z18, Z1
-	VBROADCASTSS   4(SI), Z19
-	VFMADD231PS    Z16, Z19, Z2
-	VFMADD231PS    Z17, Z19, Z3
-	VBROADCASTSS   (SI)(R10*1), Z20
-	VFMADD231PS    Z16, Z20, Z4
-	VFMADD231PS    Z17, Z20, Z5
-	VBROADCASTSS   4(SI)(R10*1), Z21
-	VFMADD231PS    Z16, Z21, Z6
-	VFMADD231PS    Z17, Z21, Z7
-	VBROADCASTSS   (SI)(R11*1), Z22
-	VFMADD231PS    Z16, Z22, Z8
-	VFMADD231PS    Z17, Z22, Z9
-	VBROADCASTSS   4(SI)(R11*1), Z23
-	VFMADD231PS    Z16, Z23, Z10
-	VFMADD231PS    Z17, Z23, Z11
-	VBROADCASTSS   (SI)(R12*1), Z24
-	VFMADD231PS    Z16, Z24, Z12
-	VFMADD231PS    Z17, Z24, Z13
-	VBROADCASTSS   4(SI)(R12*1), Z25
-	VFMADD231PS    Z16, Z25, Z14
-	VFMADD231PS    Z17, Z25, Z15
-	ADDQ           R8, SI
-	DECQ           CX
-	JNZ            loop
+	VMOVUPS.Z    (DX), K1, Z16
+	VMOVUPS.Z    64(DX), K2, Z17
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 4(SI), Z19
+	VFMADD231PS  Z16, Z19, Z2
+	VFMADD231PS  Z17, Z19, Z3
+	VBROADCASTSS (SI)(R10*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VBROADCASTSS 4(SI)(R10*1), Z21
+	VFMADD231PS  Z16, Z21, Z6
+	VFMADD231PS  Z17, Z21, Z7
+	VBROADCASTSS (SI)(R11*1), Z22
+	VFMADD231PS  Z16, Z22, Z8
+	VFMADD231PS  Z17, Z22, Z9
+	VBROADCASTSS 4(SI)(R11*1), Z23
+	VFMADD231PS  Z16, Z23, Z10
+	VFMADD231PS  Z17, Z23, Z11
+	VBROADCASTSS (SI)(R12*1), Z24
+	VFMADD231PS  Z16, Z24, Z12
+	VFMADD231PS  Z17, Z24, Z13
+	VBROADCASTSS 4(SI)(R12*1), Z25
+	VFMADD231PS  Z16, Z25, Z14
+	VFMADD231PS  Z17, Z25, Z15
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z    (DX), K1, Z16
+	VMOVUPS.Z    64(DX), K2, Z17
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z18
+	VFMADD231PS  Z16, Z18, Z0
+	VFMADD231PS  Z17, Z18, Z1
+	VBROADCASTSS 4(SI), Z19
+	VFMADD231PS  Z16, Z19, Z2
+	VFMADD231PS  Z17, Z19, Z3
+	VBROADCASTSS (SI)(R10*1), Z20
+	VFMADD231PS  Z16, Z20, Z4
+	VFMADD231PS  Z17, Z20, Z5
+	VBROADCASTSS 4(SI)(R10*1), Z21
+	VFMADD231PS  Z16, Z21, Z6
+	VFMADD231PS  Z17, Z21, Z7
+	VBROADCASTSS (SI)(R11*1), Z22
+	VFMADD231PS  Z16, Z22, Z8
+	VFMADD231PS  Z17, Z22, Z9
+	VBROADCASTSS 4(SI)(R11*1), Z23
+	VFMADD231PS  Z16, Z23, Z10
+	VFMADD231PS  Z17, Z23, Z11
+	VBROADCASTSS (SI)(R12*1), Z24
+	VFMADD231PS  Z16, Z24, Z12
+	VFMADD231PS  Z17, Z24, Z13
+	VBROADCASTSS 4(SI)(R12*1), Z25
+	VFMADD231PS  Z16, Z25, Z14
+	VFMADD231PS  Z17, Z25, Z15
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
 	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
@@ -4980,8 +6806,10 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -4996,7 +6824,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS.Z        (DX), K1, Z8
 	ADDQ             R9, DX
@@ -5011,43 +6839,86 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             16(DI), SI
-	ADDQ             128(DI), SI
-	MOVQ             56(DI), R8
-	MOVQ             64(DI), CX
-	VBROADCASTSS     96(DI), Z8
-	VPERMILPS        $0xb1, Z1, Z1
-	VFMADDSUB213PS   Z1, Z8, Z0
-	VPERMILPS        $0xb1, Z3, Z3
-	VFMADDSUB213PS   Z3, Z8, Z2
-	VPERMILPS        $0xb1, Z5, Z5
-	VFMADDSUB213PS   Z5, Z8, Z4
-	VPERMILPS        $0xb1, Z7, Z7
-	VFMADDSUB213PS   Z7, Z8, Z6
-	CMPQ             80(DI), $+0
-	JE               set
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z0, Z8, Z0
-	VMOVUPS          Z0, K1, (SI)
-	DECQ             CX
-	JE               done
+	JMP              sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z        (DX), K1, Z8
+	PREFETCHT0       (R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VFMADD231PS.BCST (SI), Z8, Z0
+	VFMADD231PS.BCST 4(SI), Z8, Z1
+	VFMADD231PS.BCST (SI)(R10*1), Z8, Z2
+	VFMADD231PS.BCST 4(SI)(R10*1), Z8, Z3
+	VFMADD231PS.BCST (SI)(R11*1), Z8, Z4
+	VFMADD231PS.BCST 4(SI)(R11*1), Z8, Z5
+	VFMADD231PS.BCST (SI)(R12*1), Z8, Z6
+	VFMADD231PS.BCST 4(SI)(R12*1), Z8, Z7
 	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z2, Z8, Z2
-	VMOVUPS          Z2, K1, (SI)
 	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z4, Z8, Z4
-	VMOVUPS          Z4, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z8
-	VADDPS           Z6, Z8, Z6
-	VMOVUPS          Z6, K1, (SI)
-	JMP              done
+	JNZ              loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
+	MOVQ           16(DI), SI
+	ADDQ           128(DI), SI
+	MOVQ           56(DI), R8
+	MOVQ           64(DI), CX
+	VBROADCASTSS   96(DI), Z8
+	VPERMILPS      $0xb1, Z1, Z1
+	VFMADDSUB213PS Z1, Z8, Z0
+	VPERMILPS      $0xb1, Z3, Z3
+	VFMADDSUB213PS Z3, Z8, Z2
+	VPERMILPS      $0xb1, Z5, Z5
+	VFMADDSUB213PS Z5, Z8, Z4
+	VPERMILPS      $0xb1, Z7, Z7
+	VFMADDSUB213PS Z7, Z8, Z6
+	CMPQ           80(DI), $+0
+	JE             set
+	VMOVUPS.Z      (SI), K1, Z8
+	VADDPS         Z0, Z8, Z0
+	VMOVUPS        Z0, K1, (SI)
+	DECQ           CX
+	JE             done
+	ADDQ           R8, SI
+	VMOVUPS.Z      (SI), K1, Z8
+	VADDPS         Z2, Z8, Z2
+	VMOVUPS        Z2, K1, (SI)
+	DECQ           CX
+	JE             done
+	ADDQ           R8, SI
+	VMOVUPS.Z      (SI), K1, Z8
+	VADDPS         Z4, Z8, Z4
+	VMOVUPS        Z4, K1, (SI)
+	DECQ           CX
+	JE             done
+	ADDQ           R8, SI
+	VMOVUPS.Z      (SI), K1, Z8
+	VADDPS         Z6, Z8, Z6
+	VMOVUPS        Z6, K1, (SI)
+	JMP            done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -5124,8 +6995,10 @@ tile:
 	VPXORQ     Z10, Z10, Z10
 	VPXORQ     Z8, Z8, Z8
 	VPXORQ     Z11, Z11, Z11
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -5140,31 +7013,86 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
-	VMOVUPS.Z      (DX), K1, Z12
-	VMOVUPS.Z      64(DX), K2, Z13
-	VMOVUPS.Z      128(DX), K3, Z14
-	ADDQ           R9, DX
-	VBROADCASTSS   (SI), Z15
-	VFMADD231PS    Z12, Z15, Z0
-	VFMADD231PS    Z13, Z15, Z1
-	VFMADD231PS    Z14, Z15, Z2
-	VBROADCASTSS   4(SI), Z16
-	VFMADD231PS    Z12, Z16, Z3
-	VFMADD231PS    Z13, Z16, Z4
-	VFMADD231PS    Z14, Z16, Z5
-	VBROADCASTSS   (SI)(R10*1), Z17
-	VFMADD231PS    Z12, Z17, Z6
-	VFMADD231PS    Z13, Z17, Z7
-	VFMADD231PS    Z14, Z17, Z8
-	VBROADCASTSS   4(SI)(R10*1), Z18
-	VFMADD231PS    Z12, Z18, Z9
-	VFMADD231PS    Z13, Z18, Z10
-	VFMADD231PS    Z14, Z18, Z11
-	ADDQ           R8, SI
-	DECQ           CX
-	JNZ            loop
+	VMOVUPS.Z    (DX), K1, Z12
+	VMOVUPS.Z    64(DX), K2, Z13
+	VMOVUPS.Z    128(DX), K3, Z14
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS 4(SI), Z16
+	VFMADD231PS  Z12, Z16, Z3
+	VFMADD231PS  Z13, Z16, Z4
+	VFMADD231PS  Z14, Z16, Z5
+	VBROADCASTSS (SI)(R10*1), Z17
+	VFMADD231PS  Z12, Z17, Z6
+	VFMADD231PS  Z13, Z17, Z7
+	VFMADD231PS  Z14, Z17, Z8
+	VBROADCASTSS 4(SI)(R10*1), Z18
+	VFMADD231PS  Z12, Z18, Z9
+	VFMADD231PS  Z13, Z18, Z10
+	VFMADD231PS  Z14, Z18, Z11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z    (DX), K1, Z12
+	VMOVUPS.Z    64(DX), K2, Z13
+	VMOVUPS.Z    128(DX), K3, Z14
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	PREFETCHT0   128(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z15
+	VFMADD231PS  Z12, Z15, Z0
+	VFMADD231PS  Z13, Z15, Z1
+	VFMADD231PS  Z14, Z15, Z2
+	VBROADCASTSS 4(SI), Z16
+	VFMADD231PS  Z12, Z16, Z3
+	VFMADD231PS  Z13, Z16, Z4
+	VFMADD231PS  Z14, Z16, Z5
+	VBROADCASTSS (SI)(R10*1), Z17
+	VFMADD231PS  Z12, Z17, Z6
+	VFMADD231PS  Z13, Z17, Z7
+	VFMADD231PS  Z14, Z17, Z8
+	VBROADCASTSS 4(SI)(R10*1), Z18
+	VFMADD231PS  Z12, Z18, Z9
+	VFMADD231PS  Z13, Z18, Z10
+	VFMADD231PS  Z14, Z18, Z11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
 	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
@@ -5273,8 +7201,10 @@ tile:
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z7, Z7, Z7
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -5287,26 +7217,73 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
-	VMOVUPS.Z      (DX), K1, Z8
-	VMOVUPS.Z      64(DX), K2, Z9
-	ADDQ           R9, DX
-	VBROADCASTSS   (SI), Z10
-	VFMADD231PS    Z8, Z10, Z0
-	VFMADD231PS    Z9, Z10, Z1
-	VBROADCASTSS   4(SI), Z11
-	VFMADD231PS    Z8, Z11, Z2
-	VFMADD231PS    Z9, Z11, Z3
-	VBROADCASTSS   (SI)(R10*1), Z12
-	VFMADD231PS    Z8, Z12, Z4
-	VFMADD231PS    Z9, Z12, Z5
-	VBROADCASTSS   4(SI)(R10*1), Z13
-	VFMADD231PS    Z8, Z13, Z6
-	VFMADD231PS    Z9, Z13, Z7
-	ADDQ           R8, SI
-	DECQ           CX
-	JNZ            loop
+	VMOVUPS.Z    (DX), K1, Z8
+	VMOVUPS.Z    64(DX), K2, Z9
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 4(SI), Z11
+	VFMADD231PS  Z8, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z3
+	VBROADCASTSS (SI)(R10*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VBROADCASTSS 4(SI)(R10*1), Z13
+	VFMADD231PS  Z8, Z13, Z6
+	VFMADD231PS  Z9, Z13, Z7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z    (DX), K1, Z8
+	VMOVUPS.Z    64(DX), K2, Z9
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Z10
+	VFMADD231PS  Z8, Z10, Z0
+	VFMADD231PS  Z9, Z10, Z1
+	VBROADCASTSS 4(SI), Z11
+	VFMADD231PS  Z8, Z11, Z2
+	VFMADD231PS  Z9, Z11, Z3
+	VBROADCASTSS (SI)(R10*1), Z12
+	VFMADD231PS  Z8, Z12, Z4
+	VFMADD231PS  Z9, Z12, Z5
+	VBROADCASTSS 4(SI)(R10*1), Z13
+	VFMADD231PS  Z8, Z13, Z6
+	VFMADD231PS  Z9, Z13, Z7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
 	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
@@ -5398,8 +7375,10 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -5410,7 +7389,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPS.Z        (DX), K1, Z4
 	ADDQ             R9, DX
@@ -5421,27 +7400,62 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             16(DI), SI
-	ADDQ             128(DI), SI
-	MOVQ             56(DI), R8
-	MOVQ             64(DI), CX
-	VBROADCASTSS     96(DI), Z4
-	VPERMILPS        $0xb1, Z1, Z1
-	VFMADDSUB213PS   Z1, Z4, Z0
-	VPERMILPS        $0xb1, Z3, Z3
-	VFMADDSUB213PS   Z3, Z4, Z2
-	CMPQ             80(DI), $+0
-	JE               set
-	VMOVUPS.Z        (SI), K1, Z4
-	VADDPS           Z0, Z4, Z0
-	VMOVUPS          Z0, K1, (SI)
-	DECQ             CX
-	JE               done
+	JMP              sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS.Z        (DX), K1, Z4
+	PREFETCHT0       (R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VFMADD231PS.BCST (SI), Z4, Z0
+	VFMADD231PS.BCST 4(SI), Z4, Z1
+	VFMADD231PS.BCST (SI)(R10*1), Z4, Z2
+	VFMADD231PS.BCST 4(SI)(R10*1), Z4, Z3
 	ADDQ             R8, SI
-	VMOVUPS.Z        (SI), K1, Z4
-	VADDPS           Z2, Z4, Z2
-	VMOVUPS          Z2, K1, (SI)
-	JMP              done
+	DECQ             CX
+	JNZ              loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
+	MOVQ           16(DI), SI
+	ADDQ           128(DI), SI
+	MOVQ           56(DI), R8
+	MOVQ           64(DI), CX
+	VBROADCASTSS   96(DI), Z4
+	VPERMILPS      $0xb1, Z1, Z1
+	VFMADDSUB213PS Z1, Z4, Z0
+	VPERMILPS      $0xb1, Z3, Z3
+	VFMADDSUB213PS Z3, Z4, Z2
+	CMPQ           80(DI), $+0
+	JE             set
+	VMOVUPS.Z      (SI), K1, Z4
+	VADDPS         Z0, Z4, Z0
+	VMOVUPS        Z0, K1, (SI)
+	DECQ           CX
+	JE             done
+	ADDQ           R8, SI
+	VMOVUPS.Z      (SI), K1, Z4
+	VADDPS         Z2, Z4, Z2
+	VMOVUPS        Z2, K1, (SI)
+	JMP            done
 
 set:
 	VMOVUPS Z0, K1, (SI)
@@ -5532,8 +7546,10 @@ tile:
 	VPXORQ     Z22, Z22, Z22
 	VPXORQ     Z20, Z20, Z20
 	VPXORQ     Z23, Z23, Z23
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -5556,47 +7572,126 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
-	VMOVUPD.Z      (DX), K1, Z24
-	VMOVUPD.Z      64(DX), K2, Z25
-	VMOVUPD.Z      128(DX), K3, Z26
-	ADDQ           R9, DX
-	VBROADCASTSD   (SI), Z27
-	VFMADD231PD    Z24, Z27, Z0
-	VFMADD231PD    Z25, Z27, Z1
-	VFMADD231PD    Z26, Z27, Z2
-	VBROADCASTSD   8(SI), Z28
-	VFMADD231PD    Z24, Z28, Z3
-	VFMADD231PD    Z25, Z28, Z4
-	VFMADD231PD    Z26, Z28, Z5
-	VBROADCASTSD   (SI)(R10*1), Z29
-	VFMADD231PD    Z24, Z29, Z6
-	VFMADD231PD    Z25, Z29, Z7
-	VFMADD231PD    Z26, Z29, Z8
-	VBROADCASTSD   8(SI)(R10*1), Z30
-	VFMADD231PD    Z24, Z30, Z9
-	VFMADD231PD    Z25, Z30, Z10
-	VFMADD231PD    Z26, Z30, Z11
-	VBROADCASTSD   (SI)(R11*1), Z31
-	VFMADD231PD    Z24, Z31, Z12
-	VFMADD231PD    Z25, Z31, Z13
-	VFMADD231PD    Z26, Z31, Z14
-	VBROADCASTSD   8(SI)(R11*1), Z27
-	VFMADD231PD    Z24, Z27, Z15
-	VFMADD231PD    Z25, Z27, Z16
-	VFMADD231PD    Z26, Z27, Z17
-	VBROADCASTSD   (SI)(R12*1), Z28
-	VFMADD231PD    Z24, Z28, Z18
-	VFMADD231PD    Z25, Z28, Z19
-	VFMADD231PD    Z26, Z28, Z20
-	VBROADCASTSD   8(SI)(R12*1), Z29
-	VFMADD231PD    Z24, Z29, Z21
-	VFMADD231PD    Z25, Z29, Z22
-	VFMADD231PD    Z26, Z29, Z23
-	ADDQ           R8, SI
-	DECQ           CX
-	JNZ            loop
+	VMOVUPD.Z    (DX), K1, Z24
+	VMOVUPD.Z    64(DX), K2, Z25
+	VMOVUPD.Z    128(DX), K3, Z26
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z27
+	VFMADD231PD  Z24, Z27, Z0
+	VFMADD231PD  Z25, Z27, Z1
+	VFMADD231PD  Z26, Z27, Z2
+	VBROADCASTSD 8(SI), Z28
+	VFMADD231PD  Z24, Z28, Z3
+	VFMADD231PD  Z25, Z28, Z4
+	VFMADD231PD  Z26, Z28, Z5
+	VBROADCASTSD (SI)(R10*1), Z29
+	VFMADD231PD  Z24, Z29, Z6
+	VFMADD231PD  Z25, Z29, Z7
+	VFMADD231PD  Z26, Z29, Z8
+	VBROADCASTSD 8(SI)(R10*1), Z30
+	VFMADD231PD  Z24, Z30, Z9
+	VFMADD231PD  Z25, Z30, Z10
+	VFMADD231PD  Z26, Z30, Z11
+	VBROADCASTSD (SI)(R11*1), Z31
+	VFMADD231PD  Z24, Z31, Z12
+	VFMADD231PD  Z25, Z31, Z13
+	VFMADD231PD  Z26, Z31, Z14
+	VBROADCASTSD 8(SI)(R11*1), Z27
+	VFMADD231PD  Z24, Z27, Z15
+	VFMADD231PD  Z25, Z27, Z16
+	VFMADD231PD  Z26, Z27, Z17
+	VBROADCASTSD (SI)(R12*1), Z28
+	VFMADD231PD  Z24, Z28, Z18
+	VFMADD231PD  Z25, Z28, Z19
+	VFMADD231PD  Z26, Z28, Z20
+	VBROADCASTSD 8(SI)(R12*1), Z29
+	VFMADD231PD  Z24, Z29, Z21
+	VFMADD231PD  Z25, Z29, Z22
+	VFMADD231PD  Z26, Z29, Z23
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z    (DX), K1, Z24
+	VMOVUPD.Z    64(DX), K2, Z25
+	VMOVUPD.Z    128(DX), K3, Z26
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	PREFETCHT0   128(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z27
+	VFMADD231PD  Z24, Z27, Z0
+	VFMADD231PD  Z25, Z27, Z1
+	VFMADD231PD  Z26, Z27, Z2
+	VBROADCASTSD 8(SI), Z28
+	VFMADD231PD  Z24, Z28, Z3
+	VFMADD231PD  Z25, Z28, Z4
+	VFMADD231PD  Z26, Z28, Z5
+	VBROADCASTSD (SI)(R10*1), Z29
+	VFMADD231PD  Z24, Z29, Z6
+	VFMADD231PD  Z25, Z29, Z7
+	VFMADD231PD  Z26, Z29, Z8
+	VBROADCASTSD 8(SI)(R10*1), Z30
+	VFMADD231PD  Z24, Z30, Z9
+	VFMADD231PD  Z25, Z30, Z10
+	VFMADD231PD  Z26, Z30, Z11
+	VBROADCASTSD (SI)(R11*1), Z31
+	VFMADD231PD  Z24, Z31, Z12
+	VFMADD231PD  Z25, Z31, Z13
+	VFMADD231PD  Z26, Z31, Z14
+	VBROADCASTSD 8(SI)(R11*1), Z27
+	VFMADD231PD  Z24, Z27, Z15
+	VFMADD231PD  Z25, Z27, Z16
+	VFMADD231PD  Z26, Z27, Z17
+	VBROADCASTSD (SI)(R12*1), Z28
+	VFMADD231PD  Z24, Z28, Z18
+	VFMADD231PD  Z25, Z28, Z19
+	VFMADD231PD  Z26, Z28, Z20
+	VBROADCASTSD 8(SI)(R12*1), Z29
+	VFMADD231PD  Z24, Z29, Z21
+	VFMADD231PD  Z25, Z29, Z22
+	VFMADD231PD  Z26, Z29, Z23
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
 	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
@@ -5771,8 +7866,10 @@ tile:
 	VPXORQ     Z14, Z14, Z14
 	VPXORQ     Z13, Z13, Z13
 	VPXORQ     Z15, Z15, Z15
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -5791,38 +7888,103 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
-	VMOVUPD.Z      (DX), K1, Z16
-	VMOVUPD.Z      64(DX), K2, Z17
-	ADDQ           R9, DX
-	VBROADCASTSD   (SI), Z18
-	VFMADD231PD    Z16, Z18, Z0
-	VFMADD231PD    Z17, Z18, Z1
-	VBROADCASTSD   8(SI), Z19
-	VFMADD231PD    Z16, Z19, Z2
-	VFMADD231PD    Z17, Z19, Z3
-	VBROADCASTSD   (SI)(R10*1), Z20
-	VFMADD231PD    Z16, Z20, Z4
-	VFMADD231PD    Z17, Z20, Z5
-	VBROADCASTSD   8(SI)(R10*1), Z21
-	VFMADD231PD    Z16, Z21, Z6
-	VFMADD231PD    Z17, Z21, Z7
-	VBROADCASTSD   (SI)(R11*1), Z22
-	VFMADD231PD    Z16, Z22, Z8
-	VFMADD231PD    Z17, Z22, Z9
-	VBROADCASTSD   8(SI)(R11*1), Z23
-	VFMADD231PD    Z16, Z23, Z10
-	VFMADD231PD    Z17, Z23, Z11
-	VBROADCASTSD   (SI)(R12*1), Z24
-	VFMADD231PD    Z16, Z24, Z12
-	VFMADD231PD    Z17, Z24, Z13
-	VBROADCASTSD   8(SI)(R12*1), Z25
-	VFMADD231PD    Z16, Z25, Z14
-	VFMADD231PD    Z17, Z25, Z15
-	ADDQ           R8, SI
-	DECQ           CX
-	JNZ            loop
+	VMOVUPD.Z    (DX), K1, Z16
+	VMOVUPD.Z    64(DX), K2, Z17
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z18
+	VFMADD231PD  Z16, Z18, Z0
+	VFMADD231PD  Z17, Z18, Z1
+	VBROADCASTSD 8(SI), Z19
+	VFMADD231PD  Z16, Z19, Z2
+	VFMADD231PD  Z17, Z19, Z3
+	VBROADCASTSD (SI)(R10*1), Z20
+	VFMADD231PD  Z16, Z20, Z4
+	VFMADD231PD  Z17, Z20, Z5
+	VBROADCASTSD 8(SI)(R10*1), Z21
+	VFMADD231PD  Z16, Z21, Z6
+	VFMADD231PD  Z17, Z21, Z7
+	VBROADCASTSD (SI)(R11*1), Z22
+	VFMADD231PD  Z16, Z22, Z8
+	VFMADD231PD  Z17, Z22, Z9
+	VBROADCASTSD 8(SI)(R11*1), Z23
+	VFMADD231PD  Z16, Z23, Z10
+	VFMADD231PD  Z17, Z23, Z11
+	VBROADCASTSD (SI)(R12*1), Z24
+	VFMADD231PD  Z16, Z24, Z12
+	VFMADD231PD  Z17, Z24, Z13
+	VBROADCASTSD 8(SI)(R12*1), Z25
+	VFMADD231PD  Z16, Z25, Z14
+	VFMADD231PD  Z17, Z25, Z15
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z    (DX), K1, Z16
+	VMOVUPD.Z    64(DX), K2, Z17
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z18
+	VFMADD231PD  Z16, Z18, Z0
+	VFMADD231PD  Z17, Z18, Z1
+	VBROADCASTSD 8(SI), Z19
+	VFMADD231PD  Z16, Z19, Z2
+	VFMADD231PD  Z17, Z19, Z3
+	VBROADCASTSD (SI)(R10*1), Z20
+	VFMADD231PD  Z16, Z20, Z4
+	VFMADD231PD  Z17, Z20, Z5
+	VBROADCASTSD 8(SI)(R10*1), Z21
+	VFMADD231PD  Z16, Z21, Z6
+	VFMADD231PD  Z17, Z21, Z7
+	VBROADCASTSD (SI)(R11*1), Z22
+	VFMADD231PD  Z16, Z22, Z8
+	VFMADD231PD  Z17, Z22, Z9
+	VBROADCASTSD 8(SI)(R11*1), Z23
+	VFMADD231PD  Z16, Z23, Z10
+	VFMADD231PD  Z17, Z23, Z11
+	VBROADCASTSD (SI)(R12*1), Z24
+	VFMADD231PD  Z16, Z24, Z12
+	VFMADD231PD  Z17, Z24, Z13
+	VBROADCASTSD 8(SI)(R12*1), Z25
+	VFMADD231PD  Z16, Z25, Z14
+	VFMADD231PD  Z17, Z25, Z15
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
 	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
@@ -5964,8 +8126,10 @@ tile:
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z7, Z7, Z7
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -5980,7 +8144,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD.Z        (DX), K1, Z8
 	ADDQ             R9, DX
@@ -5995,43 +8159,86 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             16(DI), SI
-	ADDQ             128(DI), SI
-	MOVQ             56(DI), R8
-	MOVQ             64(DI), CX
-	VBROADCASTSD     88(DI), Z8
-	VPERMILPD        $0x55, Z1, Z1
-	VFMADDSUB213PD   Z1, Z8, Z0
-	VPERMILPD        $0x55, Z3, Z3
-	VFMADDSUB213PD   Z3, Z8, Z2
-	VPERMILPD        $0x55, Z5, Z5
-	VFMADDSUB213PD   Z5, Z8, Z4
-	VPERMILPD        $0x55, Z7, Z7
-	VFMADDSUB213PD   Z7, Z8, Z6
-	CMPQ             80(DI), $+0
-	JE               set
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z0, Z8, Z0
-	VMOVUPD          Z0, K1, (SI)
-	DECQ             CX
-	JE               done
+	JMP              sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z        (DX), K1, Z8
+	PREFETCHT0       (R14)(SI*4)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VFMADD231PD.BCST (SI), Z8, Z0
+	VFMADD231PD.BCST 8(SI), Z8, Z1
+	VFMADD231PD.BCST (SI)(R10*1), Z8, Z2
+	VFMADD231PD.BCST 8(SI)(R10*1), Z8, Z3
+	VFMADD231PD.BCST (SI)(R11*1), Z8, Z4
+	VFMADD231PD.BCST 8(SI)(R11*1), Z8, Z5
+	VFMADD231PD.BCST (SI)(R12*1), Z8, Z6
+	VFMADD231PD.BCST 8(SI)(R12*1), Z8, Z7
 	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z2, Z8, Z2
-	VMOVUPD          Z2, K1, (SI)
 	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z4, Z8, Z4
-	VMOVUPD          Z4, K1, (SI)
-	DECQ             CX
-	JE               done
-	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z8
-	VADDPD           Z6, Z8, Z6
-	VMOVUPD          Z6, K1, (SI)
-	JMP              done
+	JNZ              loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
+	MOVQ           16(DI), SI
+	ADDQ           128(DI), SI
+	MOVQ           56(DI), R8
+	MOVQ           64(DI), CX
+	VBROADCASTSD   88(DI), Z8
+	VPERMILPD      $0x55, Z1, Z1
+	VFMADDSUB213PD Z1, Z8, Z0
+	VPERMILPD      $0x55, Z3, Z3
+	VFMADDSUB213PD Z3, Z8, Z2
+	VPERMILPD      $0x55, Z5, Z5
+	VFMADDSUB213PD Z5, Z8, Z4
+	VPERMILPD      $0x55, Z7, Z7
+	VFMADDSUB213PD Z7, Z8, Z6
+	CMPQ           80(DI), $+0
+	JE             set
+	VMOVUPD.Z      (SI), K1, Z8
+	VADDPD         Z0, Z8, Z0
+	VMOVUPD        Z0, K1, (SI)
+	DECQ           CX
+	JE             done
+	ADDQ           R8, SI
+	VMOVUPD.Z      (SI), K1, Z8
+	VADDPD         Z2, Z8, Z2
+	VMOVUPD        Z2, K1, (SI)
+	DECQ           CX
+	JE             done
+	ADDQ           R8, SI
+	VMOVUPD.Z      (SI), K1, Z8
+	VADDPD         Z4, Z8, Z4
+	VMOVUPD        Z4, K1, (SI)
+	DECQ           CX
+	JE             done
+	ADDQ           R8, SI
+	VMOVUPD.Z      (SI), K1, Z8
+	VADDPD         Z6, Z8, Z6
+	VMOVUPD        Z6, K1, (SI)
+	JMP            done
 
 set:
 	VMOVUPD Z0, K1, (SI)
@@ -6108,8 +8315,10 @@ tile:
 	VPXORQ     Z10, Z10, Z10
 	VPXORQ     Z8, Z8, Z8
 	VPXORQ     Z11, Z11, Z11
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -6124,31 +8333,86 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
-	VMOVUPD.Z      (DX), K1, Z12
-	VMOVUPD.Z      64(DX), K2, Z13
-	VMOVUPD.Z      128(DX), K3, Z14
-	ADDQ           R9, DX
-	VBROADCASTSD   (SI), Z15
-	VFMADD231PD    Z12, Z15, Z0
-	VFMADD231PD    Z13, Z15, Z1
-	VFMADD231PD    Z14, Z15, Z2
-	VBROADCASTSD   8(SI), Z16
-	VFMADD231PD    Z12, Z16, Z3
-	VFMADD231PD    Z13, Z16, Z4
-	VFMADD231PD    Z14, Z16, Z5
-	VBROADCASTSD   (SI)(R10*1), Z17
-	VFMADD231PD    Z12, Z17, Z6
-	VFMADD231PD    Z13, Z17, Z7
-	VFMADD231PD    Z14, Z17, Z8
-	VBROADCASTSD   8(SI)(R10*1), Z18
-	VFMADD231PD    Z12, Z18, Z9
-	VFMADD231PD    Z13, Z18, Z10
-	VFMADD231PD    Z14, Z18, Z11
-	ADDQ           R8, SI
-	DECQ           CX
-	JNZ            loop
+	VMOVUPD.Z    (DX), K1, Z12
+	VMOVUPD.Z    64(DX), K2, Z13
+	VMOVUPD.Z    128(DX), K3, Z14
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z15
+	VFMADD231PD  Z12, Z15, Z0
+	VFMADD231PD  Z13, Z15, Z1
+	VFMADD231PD  Z14, Z15, Z2
+	VBROADCASTSD 8(SI), Z16
+	VFMADD231PD  Z12, Z16, Z3
+	VFMADD231PD  Z13, Z16, Z4
+	VFMADD231PD  Z14, Z16, Z5
+	VBROADCASTSD (SI)(R10*1), Z17
+	VFMADD231PD  Z12, Z17, Z6
+	VFMADD231PD  Z13, Z17, Z7
+	VFMADD231PD  Z14, Z17, Z8
+	VBROADCASTSD 8(SI)(R10*1), Z18
+	VFMADD231PD  Z12, Z18, Z9
+	VFMADD231PD  Z13, Z18, Z10
+	VFMADD231PD  Z14, Z18, Z11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	PREFETCHT0 128(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z    (DX), K1, Z12
+	VMOVUPD.Z    64(DX), K2, Z13
+	VMOVUPD.Z    128(DX), K3, Z14
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	PREFETCHT0   128(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z15
+	VFMADD231PD  Z12, Z15, Z0
+	VFMADD231PD  Z13, Z15, Z1
+	VFMADD231PD  Z14, Z15, Z2
+	VBROADCASTSD 8(SI), Z16
+	VFMADD231PD  Z12, Z16, Z3
+	VFMADD231PD  Z13, Z16, Z4
+	VFMADD231PD  Z14, Z16, Z5
+	VBROADCASTSD (SI)(R10*1), Z17
+	VFMADD231PD  Z12, Z17, Z6
+	VFMADD231PD  Z13, Z17, Z7
+	VFMADD231PD  Z14, Z17, Z8
+	VBROADCASTSD 8(SI)(R10*1), Z18
+	VFMADD231PD  Z12, Z18, Z9
+	VFMADD231PD  Z13, Z18, Z10
+	VFMADD231PD  Z14, Z18, Z11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
 	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
@@ -6257,8 +8521,10 @@ tile:
 	VPXORQ     Z6, Z6, Z6
 	VPXORQ     Z5, Z5, Z5
 	VPXORQ     Z7, Z7, Z7
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -6271,26 +8537,73 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
-	VMOVUPD.Z      (DX), K1, Z8
-	VMOVUPD.Z      64(DX), K2, Z9
-	ADDQ           R9, DX
-	VBROADCASTSD   (SI), Z10
-	VFMADD231PD    Z8, Z10, Z0
-	VFMADD231PD    Z9, Z10, Z1
-	VBROADCASTSD   8(SI), Z11
-	VFMADD231PD    Z8, Z11, Z2
-	VFMADD231PD    Z9, Z11, Z3
-	VBROADCASTSD   (SI)(R10*1), Z12
-	VFMADD231PD    Z8, Z12, Z4
-	VFMADD231PD    Z9, Z12, Z5
-	VBROADCASTSD   8(SI)(R10*1), Z13
-	VFMADD231PD    Z8, Z13, Z6
-	VFMADD231PD    Z9, Z13, Z7
-	ADDQ           R8, SI
-	DECQ           CX
-	JNZ            loop
+	VMOVUPD.Z    (DX), K1, Z8
+	VMOVUPD.Z    64(DX), K2, Z9
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z0
+	VFMADD231PD  Z9, Z10, Z1
+	VBROADCASTSD 8(SI), Z11
+	VFMADD231PD  Z8, Z11, Z2
+	VFMADD231PD  Z9, Z11, Z3
+	VBROADCASTSD (SI)(R10*1), Z12
+	VFMADD231PD  Z8, Z12, Z4
+	VFMADD231PD  Z9, Z12, Z5
+	VBROADCASTSD 8(SI)(R10*1), Z13
+	VFMADD231PD  Z8, Z13, Z6
+	VFMADD231PD  Z9, Z13, Z7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z    (DX), K1, Z8
+	VMOVUPD.Z    64(DX), K2, Z9
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Z10
+	VFMADD231PD  Z8, Z10, Z0
+	VFMADD231PD  Z9, Z10, Z1
+	VBROADCASTSD 8(SI), Z11
+	VFMADD231PD  Z8, Z11, Z2
+	VFMADD231PD  Z9, Z11, Z3
+	VBROADCASTSD (SI)(R10*1), Z12
+	VFMADD231PD  Z8, Z12, Z4
+	VFMADD231PD  Z9, Z12, Z5
+	VBROADCASTSD 8(SI)(R10*1), Z13
+	VFMADD231PD  Z8, Z13, Z6
+	VFMADD231PD  Z9, Z13, Z7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
 	MOVQ           16(DI), SI
 	ADDQ           128(DI), SI
 	MOVQ           56(DI), R8
@@ -6382,8 +8695,10 @@ tile:
 	VPXORQ     Z1, Z1, Z1
 	VPXORQ     Z2, Z2, Z2
 	VPXORQ     Z3, Z3, Z3
+	CMPQ       200(DI), $+0
+	JNE        ahead
 	CMPQ       CX, $+128
-	JL         short
+	JL         short128
 	MOVQ       16(DI), SI
 	ADDQ       128(DI), SI
 	MOVQ       56(DI), R8
@@ -6394,7 +8709,7 @@ tile:
 	ADDQ       112(DI), SI
 	MOVQ       40(DI), R8
 
-short:
+short128:
 loop:
 	VMOVUPD.Z        (DX), K1, Z4
 	ADDQ             R9, DX
@@ -6405,27 +8720,62 @@ loop:
 	ADDQ             R8, SI
 	DECQ             CX
 	JNZ              loop
-	MOVQ             16(DI), SI
-	ADDQ             128(DI), SI
-	MOVQ             56(DI), R8
-	MOVQ             64(DI), CX
-	VBROADCASTSD     88(DI), Z4
-	VPERMILPD        $0x55, Z1, Z1
-	VFMADDSUB213PD   Z1, Z4, Z0
-	VPERMILPD        $0x55, Z3, Z3
-	VFMADDSUB213PD   Z3, Z4, Z2
-	CMPQ             80(DI), $+0
-	JE               set
-	VMOVUPD.Z        (SI), K1, Z4
-	VADDPD           Z0, Z4, Z0
-	VMOVUPD          Z0, K1, (SI)
-	DECQ             CX
-	JE               done
+	JMP              sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD.Z        (DX), K1, Z4
+	PREFETCHT0       (R14)(SI*2)
+	PREFETCHT0       (DX)(DI*1)
+	ADDQ             R9, DX
+	VFMADD231PD.BCST (SI), Z4, Z0
+	VFMADD231PD.BCST 8(SI), Z4, Z1
+	VFMADD231PD.BCST (SI)(R10*1), Z4, Z2
+	VFMADD231PD.BCST 8(SI)(R10*1), Z4, Z3
 	ADDQ             R8, SI
-	VMOVUPD.Z        (SI), K1, Z4
-	VADDPD           Z2, Z4, Z2
-	VMOVUPD          Z2, K1, (SI)
-	JMP              done
+	DECQ             CX
+	JNZ              loopAhead
+
+sums:
+	MOVQ           t+0(FP), DI
+	MOVQ           16(DI), SI
+	ADDQ           128(DI), SI
+	MOVQ           56(DI), R8
+	MOVQ           64(DI), CX
+	VBROADCASTSD   88(DI), Z4
+	VPERMILPD      $0x55, Z1, Z1
+	VFMADDSUB213PD Z1, Z4, Z0
+	VPERMILPD      $0x55, Z3, Z3
+	VFMADDSUB213PD Z3, Z4, Z2
+	CMPQ           80(DI), $+0
+	JE             set
+	VMOVUPD.Z      (SI), K1, Z4
+	VADDPD         Z0, Z4, Z0
+	VMOVUPD        Z0, K1, (SI)
+	DECQ           CX
+	JE             done
+	ADDQ           R8, SI
+	VMOVUPD.Z      (SI), K1, Z4
+	VADDPD         Z2, Z4, Z2
+	VMOVUPD        Z2, K1, (SI)
+	JMP            done
 
 set:
 	VMOVUPD Z0, K1, (SI)

@@ -56,6 +56,7 @@ const (
 	offBelow          = 160
 	offTiles          = 168
 	offDown           = 176 // of a, b (0), c
+	offAhead          = 200 // of a, b
 	ofA, ofB, ofC int = 0, 8, 16
 )
 
@@ -128,6 +129,8 @@ var (
 	k      = reg.RCX
 	acs    = reg.R8
 	brs    = reg.R9
+	aheadA = reg.R14
+	aheadB = arg // which is loaded again after the sums
 	rowOff = []reg.GPPhysical{nil, reg.R10, reg.R11, reg.R12, reg.R13, reg.R15, reg.RAX, reg.RBX}
 )
 
@@ -316,10 +319,19 @@ func (kn *kernel) emit() {
 			}
 		}
 	}
-	kn.prefetch()
-	kn.quads()
-	kn.loop()
+	CMPQ(mem(arg, offAhead), operand.I8(0))
+	JNE(operand.LabelRef("ahead"))
+	kn.askC(128)
+	kn.quads("")
+	kn.loop("")
+	JMP(operand.LabelRef("sums"))
+	Label("ahead")
+	kn.askC(0)
+	kn.ahead()
+	kn.quads("Ahead")
+	kn.loop("Ahead")
 	Label("sums")
+	Load(Param("t"), arg)
 	kn.epilogue()
 	Label("done")
 	DECQ(mem(arg, offBelow))
@@ -352,12 +364,13 @@ func (kn *kernel) base(off, of int, r reg.GPPhysical) {
 	ADDQ(mem(arg, offAt+of), r)
 }
 
-// prefetch asks for the lines of C, so that they are there when the sums are,
-// if those take long enough for it to pay.
-func (kn *kernel) prefetch() {
+// askC asks for the lines of C, so that they are there when the sums are, if those
+// take so many products that it pays.
+func (kn *kernel) askC(least int) {
 	c, crs := a, acs // loaded again below
-	CMPQ(k, operand.I32(128))
-	JL(operand.LabelRef("short"))
+	short := fmt.Sprint("short", least)
+	CMPQ(k, operand.I32(least))
+	JL(operand.LabelRef(short))
 	kn.base(offC, ofC, c)
 	MOVQ(mem(arg, offCRS), crs)
 	for i := range kn.mr {
@@ -370,24 +383,54 @@ func (kn *kernel) prefetch() {
 	}
 	kn.base(offA, ofA, a)
 	MOVQ(mem(arg, offACS), acs)
-	Label("short")
+	Label(short)
+}
+
+// ahead prepares the asking for lines of the operands of the tile at a distance:
+// of the rows of B that lie there, and of as many bytes of A as a step along k
+// reads, one after the other. So A is asked for at its start, plus the distance,
+// plus mr times what has been done: at mr·a + (distance − (mr−1)·start).
+func (kn *kernel) ahead() {
+	IMUL3Q(operand.I8(1-kn.mr), a, aheadA)
+	ADDQ(mem(arg, offAhead+ofA), aheadA)
+	MOVQ(mem(arg, offAhead+ofB), aheadB)
+}
+
+// ask asks for lines ahead, in a step along k, the p-th since a was moved.
+func (kn *kernel) ask(kind string, p int) {
+	if kind == "" {
+		return
+	}
+	PREFETCHT0(operand.Mem{Base: aheadA, Index: a, Scale: uint8(kn.mr), Disp: p * kn.mr * kn.step()})
+	for j := 0; j < kn.nv*kn.bytes; j += 64 {
+		PREFETCHT0(operand.Mem{Base: b, Index: aheadB, Scale: 1, Disp: j})
+	}
+}
+
+// step is the bytes of an element.
+func (kn *kernel) step() int {
+	if kn.complex {
+		return 2 * kn.size
+	}
+	return kn.size
 }
 
 // quads computes four products of every element at a time, where rows of A are
 // contiguous. With one vector a row, loads are what a tile waits for: so some
 // rows load four elements at once and spread each by a permutation.
-func (kn *kernel) quads() {
+func (kn *kernel) quads(kind string) {
 	if kn.nv > 1 || kn.masks == nil || kn.complex {
 		return
 	}
 	CMPQ(acs, operand.I8(kn.size))
-	JNE(operand.LabelRef("loop"))
+	JNE(operand.LabelRef("loop" + kind))
 	SUBQ(operand.I8(4), k)
-	JL(operand.LabelRef("rest"))
-	Label("quad")
+	JL(operand.LabelRef("rest" + kind))
+	Label("quad" + kind)
 	bv := kn.free[:4]
 	for p := range 4 {
 		kn.load(mem(b, 0), 0, bv[p])
+		kn.ask(kind, p)
 		ADDQ(brs, b)
 	}
 	spread := kn.free[4:]
@@ -414,8 +457,8 @@ func (kn *kernel) quads() {
 	}
 	ADDQ(operand.I8(4*kn.size), a)
 	SUBQ(operand.I8(4), k)
-	JGE(operand.LabelRef("quad"))
-	Label("rest")
+	JGE(operand.LabelRef("quad" + kind))
+	Label("rest" + kind)
 	ADDQ(operand.I8(4), k)
 	JE(operand.LabelRef("sums"))
 }
@@ -438,11 +481,12 @@ func (kn *kernel) spread(p int, x, r reg.VecPhysical) {
 	VPERMILPS(operand.U8(p*0x55), x, r)
 }
 
-func (kn *kernel) loop() {
-	Label("loop")
+func (kn *kernel) loop(kind string) {
+	Label("loop" + kind)
 	for j := range kn.nv {
 		kn.load(mem(b, j*kn.bytes), j, kn.bv[j])
 	}
+	kn.ask(kind, 0)
 	ADDQ(brs, b)
 	turn := 0
 	bcast := func(i, comp int) reg.VecPhysical {
@@ -473,7 +517,7 @@ func (kn *kernel) loop() {
 	}
 	ADDQ(acs, a)
 	DECQ(k)
-	JNZ(operand.LabelRef("loop"))
+	JNZ(operand.LabelRef("loop" + kind))
 }
 
 func (kn *kernel) epilogue() {
