@@ -388,8 +388,9 @@ func (c *crew) complete() bool { return !c.skipped.Load() && c.q.Left() == 0 }
 // snapshot is how the lanes fare.
 func (c *crew) snapshot() farm.Local {
 	c.mu.Lock()
-	defer c.mu.Unlock()
-	return farm.Local{Open: c.q.Open(), Healthy: c.healthy, Idle: len(c.idle)}
+	s := farm.Local{Open: c.q.Open(), Healthy: c.healthy, Idle: len(c.idle)}
+	c.mu.Unlock() // without defer: asked in every turn
+	return s
 }
 
 // retire takes the lane out, whose resource is not healthy. If it had been woken

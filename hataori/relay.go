@@ -78,7 +78,8 @@ func (l *relayLoop) on(h wire.Header, body []byte) error {
 	if h.Kind != wire.Grant {
 		return l.onOrder(h, l.m)
 	}
-	g, items, err := l.onGrant(h, body)
+	items := new(wire.Items)
+	g, err := l.onGrant(items, h, body)
 	if err != nil {
 		return err
 	}

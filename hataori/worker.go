@@ -113,7 +113,8 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 	if h.Kind != wire.Grant {
 		return l.onOrder(h, l.m)
 	}
-	g, items, err := l.onGrant(h, body)
+	items := l.done()
+	g, err := l.onGrant(items, h, body)
 	if err != nil {
 		return err
 	}
@@ -124,11 +125,20 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 	return l.m.OnGrant(g, h.Flags&wire.Pinned != 0, items)
 }
 
+// done returns items that every lane is done with, or new ones.
+func (l *workerLoop) done() *wire.Items {
+	if s := l.snapshot(); s.Idle == s.Healthy {
+		if items, ok := l.q.Reuse().(*wire.Items); ok {
+			return items
+		}
+	}
+	return new(wire.Items)
+}
+
 // onGrant cuts a grant into items, and keeps the message if they lie in it.
-func (u *upward) onGrant(h wire.Header, body []byte) (farm.Range, *wire.Items, error) {
-	items, err := wire.ParseItems(h, body, u.size)
+func (u *upward) onGrant(items *wire.Items, h wire.Header, body []byte) (farm.Range, error) {
 	u.recv.keep = len(body) > wire.Small
-	return farm.Range{First: h.First, End: h.First + h.Count}, items, err
+	return farm.Range{First: h.First, End: h.First + h.Count}, items.Parse(h, body, u.size)
 }
 
 // onOrder takes in what else may come from the parent.

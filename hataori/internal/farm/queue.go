@@ -49,6 +49,8 @@ type Queue struct {
 
 	mu    sync.Mutex
 	rest  []*Segment // by First, lowest first
+	used  *Segment   // the last one, all claimed
+	spare *Segment   // for the next Push
 	limit int64      // indices whose keys are from here on are not wanted, if cut is set
 	cut   bool
 
@@ -126,6 +128,12 @@ func (q *Queue) Push(r Range, pinned bool, load any) (dropped []Range) {
 func (q *Queue) push(r Range, pinned bool, load any) (dropped []Range) {
 	switch {
 	case r.Len() == 0:
+	case !q.cut && q.spare != nil:
+		s := q.spare
+		q.spare = nil
+		s.Range, s.Pinned, s.Load = r, pinned, load
+		s.next.Store(r.First)
+		q.insert(s)
 	case !q.cut:
 		q.insert(newSegment(r, pinned, load))
 	default:
@@ -185,6 +193,9 @@ func insertByFirst(segs []*Segment, s *Segment) []*Segment {
 func (q *Queue) advance() *Segment {
 	s := q.cur.Load()
 	for s == nil || s.left().Len() == 0 {
+		if s != nil {
+			q.used = s
+		}
 		if len(q.rest) == 0 {
 			q.cur.Store(nil)
 			return nil
@@ -224,17 +235,29 @@ func (q *Queue) ClaimRun(n int64) (*Segment, Range) {
 	}
 }
 
-// Left is the number of indices that nobody has claimed.
-func (q *Queue) Left() int64 {
+// Reuse returns what the last segment came with, if all indices were claimed, and
+// lets the next Push use that segment again. The caller knows that nobody is claiming
+// and that nobody needs what was claimed.
+func (q *Queue) Reuse() (load any) {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	var n int64
+	if q.used == nil || q.advance() != nil {
+		return nil
+	}
+	q.spare, q.used = q.used, nil
+	return q.spare.Load
+}
+
+// Left is the number of indices that nobody has claimed.
+func (q *Queue) Left() (n int64) {
+	q.mu.Lock()
 	if s := q.cur.Load(); s != nil {
 		n = s.left().Len()
 	}
 	for _, s := range q.rest {
 		n += s.left().Len()
 	}
+	q.mu.Unlock() // without defer: asked in every turn
 	return n
 }
 

@@ -141,16 +141,25 @@ const Small = 64
 // KeySize is the length of a key in front of an item.
 const KeySize = 8
 
-// ParseItems checks the body of a grant of h.Count items of the given encoded
-// size, −1 for variable, and keeps it, unless it is small.
+// ParseItems returns the items of the body of a grant, see [Items.Parse].
 func ParseItems(h Header, body []byte, size int) (*Items, error) {
+	it := new(Items)
+	if err := it.Parse(h, body, size); err != nil {
+		return nil, err
+	}
+	return it, nil
+}
+
+// Parse checks the body of a grant of h.Count items of the given encoded size, −1 for
+// variable, and keeps it in place of what it had, unless it is small.
+func (it *Items) Parse(h Header, body []byte, size int) error {
 	if h.First < 0 || h.Count < 1 || h.First > math.MaxInt64-h.Count {
-		return nil, wrong("grant of %d indices from %d", h.Count, h.First)
+		return wrong("grant of %d indices from %d", h.Count, h.First)
 	}
 	if variable := h.Flags&Variable != 0; variable != (size < 0) {
-		return nil, wrong("grant with variable lengths: %v, expected %v", variable, size < 0)
+		return wrong("grant with variable lengths: %v, expected %v", variable, size < 0)
 	}
-	it := &Items{first: h.First, size: size, keyed: h.Flags&Keyed != 0}
+	it.first, it.size, it.keyed, it.ends = h.First, size, h.Flags&Keyed != 0, nil
 	if len(body) <= Small {
 		body = it.small[:copy(it.small[:], body)]
 	}
@@ -161,26 +170,26 @@ func ParseItems(h Header, body []byte, size int) (*Items, error) {
 	}
 	if size >= 0 {
 		if !sameProduct(h.Count, size, len(body)) {
-			return nil, wrong("grant of %d items of %d bytes in a body of %d", h.Count, size, len(body))
+			return wrong("grant of %d items of %d bytes in a body of %d", h.Count, size, len(body))
 		}
-		return it, it.checkKeys(h.Count)
+		return it.checkKeys(h.Count)
 	}
 	if h.Count > int64(len(body)/8) {
-		return nil, wrong("lengths of %d items in a body of %d bytes", h.Count, len(body))
+		return wrong("lengths of %d items in a body of %d bytes", h.Count, len(body))
 	}
 	it.ends, it.data = body[:8*h.Count], body[8*h.Count:]
 	last := uint64(0)
 	for k := int64(0); k < h.Count; k++ {
 		end := binary.LittleEndian.Uint64(it.ends[8*k:])
 		if end < last {
-			return nil, wrong("item %d ends at %d, before its start %d", h.First+k, end, last)
+			return wrong("item %d ends at %d, before its start %d", h.First+k, end, last)
 		}
 		last = end
 	}
 	if last != uint64(len(it.data)) {
-		return nil, wrong("items of %d bytes in all, %d received", last, len(it.data))
+		return wrong("items of %d bytes in all, %d received", last, len(it.data))
 	}
-	return it, it.checkKeys(h.Count)
+	return it.checkKeys(h.Count)
 }
 
 // checkKeys looks at the keys of the items, if they have any.

@@ -2,6 +2,7 @@ package wire
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"math"
 	"slices"
@@ -157,6 +158,47 @@ func TestReportRoundTrip(t *testing.T) {
 	for i := range body { // every truncation is found
 		if _, _, _, err := ParseReport(Header{}, body[:i]); !errors.Is(err, ErrMessage) {
 			t.Errorf("cut at %d: %v", i, err)
+		}
+	}
+}
+
+// Items that had others before forget them.
+func TestItemsAgain(t *testing.T) {
+	table := func(ends ...uint64) (b []byte) {
+		for _, e := range ends {
+			b = binary.LittleEndian.AppendUint64(b, e)
+		}
+		return b
+	}
+	key := table(5)
+	forms := []struct {
+		h    Header
+		body []byte
+		size int
+		want string // of index 7
+	}{
+		{Header{First: 7, Count: 1}, []byte("abcd"), 4, "abcd"},
+		{Header{First: 7, Count: 1, Flags: Variable}, append(table(2), "xy"...), -1, "xy"},
+		{Header{First: 6, Count: 2, Flags: Keyed}, append(append(append(bytes.Clone(key), 'p'), key...), 'q'), 1, "q"},
+		{Header{First: 7, Count: 1, Flags: Keyed | Variable}, append(append(table(11), key...), "rst"...), -1, "rst"},
+		{Header{First: 0, Count: 100}, bytes.Repeat([]byte("z"), 100), 1, "z"},
+	}
+	for _, first := range forms {
+		for _, then := range forms {
+			it := new(Items)
+			for _, f := range []struct {
+				h    Header
+				body []byte
+				size int
+				want string
+			}{first, then} {
+				if err := it.Parse(f.h, f.body, f.size); err != nil {
+					t.Fatal(err)
+				}
+				if got := string(it.At(7)); got != f.want || it.Keyed() != (f.h.Flags&Keyed != 0) {
+					t.Errorf("%q after %+v, want %q", got, first.h, f.want)
+				}
+			}
 		}
 	}
 }
