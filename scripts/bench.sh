@@ -99,7 +99,7 @@ bench_vocabulary() {
   CGO_ENABLED=0 go build -o "$build/vocabulary" ./bench/vocabulary && cc -O3 -march=native -o "$build/permute" bench/rivals/permute.c &&
     cc -O3 -march=native -pthread -o "$build/workers" bench/rivals/workers.c &&
     cc -O3 -march=native -ffast-math -funroll-loops -o "$build/reads" bench/rivals/reads.c || { status=1; return; }
-  local v=$build/vocabulary numpy="/usr/bin/python3 bench/rivals/vocabulary.py" p=$build/permute name shape
+  local v=$build/vocabulary numpy="/usr/bin/python3 bench/rivals/vocabulary.py" p=$build/permute name shape commands rows
   served overhead-run '<=60' 31 "$v run" '' 'ns, two elements into a given output'
   served overhead-into '<=150' 31 "$v into" '' 'ns, two elements by AddInto'
   for name in {add,mul,exp,tanh,log,sum,max}-f64 {add,mul,exp,tanh,log,sum}-c128; do
@@ -113,8 +113,9 @@ bench_vocabulary() {
   done
   served permute-64 '<=1.3' 15 "$v permute-64" "$p copy $((512 * 256 * 64))" 'ns, runs of 64; rival: a copy'
   for shape in 3x15 2x23 2x24 2048x2 256x3; do
-    served "permute-$shape-c" '<=1' 15 "$v permute-$shape" "$p reverse ${shape/x/ }" 'ns, reversed axes; rival: C in tiles'
-    served "permute-$shape-numpy" '<=0.6' 15 "$v permute-$shape" "$numpy permute-$shape" 'ns, reversed axes; rival: numpy'
+    commands=("ours=$v permute-$shape" "c=$p reverse ${shape/x/ }" "numpy=$numpy permute-$shape")
+    rows=("permute-$shape-c|ours|c|<=1|ns, reversed axes; rival: C in tiles" "permute-$shape-numpy|ours|numpy|<=0.6|ns, reversed axes; rival: numpy")
+    race 15 /dev/null -serve
   done
   for name in gather scatter-add slice concat; do
     served "$name" '<=1' 31 "$v $name" "$numpy $name" 'ns, 10^6 elements; rival: numpy'

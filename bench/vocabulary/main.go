@@ -110,6 +110,14 @@ func worst() error {
 	name, most := "", 0.0
 	for _, n := range names() {
 		r, err := ratio(n, one, two)
+		if err == nil && r > 0.9 { // the median of three, each with other pages of memory
+			rs := []float64{r, 0, 0}
+			for i := 1; i < len(rs) && err == nil; i++ {
+				rs[i], err = ratio(n, one, two)
+			}
+			slices.Sort(rs)
+			r = rs[1]
+		}
 		if err != nil {
 			return err
 		}

@@ -371,6 +371,7 @@ func (s *sleeper) until(spin time.Duration, cond func() bool) {
 			return
 		}
 		if i%64 != 0 {
+			pause()
 			continue
 		}
 		if spin < 0 || i > 0 && time.Since(begin) > spin {

@@ -179,7 +179,8 @@ func pow(x, y float64) float64 {
 	}
 	const digits = 160
 	base := big.NewFloat(math.Abs(x)).SetPrec(digits)
-	p, root := big.NewFloat(1).SetPrec(digits), new(big.Float).Copy(base)
+	one := big.NewFloat(1)
+	p, root := new(big.Float).SetPrec(digits).Set(one), new(big.Float).Copy(base)
 	whole, rest := math.Modf(math.Abs(y))
 	for n := uint64(whole); n > 0; n >>= 1 {
 		if n&1 != 0 {
@@ -187,7 +188,7 @@ func pow(x, y float64) float64 {
 		}
 		base.Mul(base, base)
 	}
-	for rest > 0 {
+	for rest > 0 && root.Cmp(one) != 0 {
 		root.Sqrt(root)
 		if rest *= 2; rest >= 1 {
 			p.Mul(p, root)
@@ -195,7 +196,7 @@ func pow(x, y float64) float64 {
 		}
 	}
 	if y < 0 {
-		p.Quo(big.NewFloat(1), p)
+		p.Quo(one, p)
 	}
 	f, _ := p.Float64()
 	return sign * f
