@@ -98,10 +98,11 @@ bench_vocabulary() {
   prepare python3-numpy
   CGO_ENABLED=0 go build -o "$build/vocabulary" ./bench/vocabulary && cc -O3 -march=native -o "$build/permute" bench/rivals/permute.c &&
     cc -O3 -march=native -pthread -o "$build/workers" bench/rivals/workers.c &&
-    cc -O3 -march=native -ffast-math -funroll-loops -o "$build/reads" bench/rivals/reads.c || { status=1; return; }
+    cc -O3 -march=native -ffast-math -funroll-loops -o "$build/reads" bench/rivals/reads.c && cc -O2 -o "$build/overhead" bench/rivals/overhead.c || { status=1; return; }
   local v=$build/vocabulary numpy="/usr/bin/python3 bench/rivals/vocabulary.py" p=$build/permute name shape commands rows
   served overhead-run '<=60' 31 "$v run" '' 'ns, two elements into a given output'
   served overhead-into '<=150' 31 "$v into" '' 'ns, two elements by AddInto'
+  served overhead-run-c '<=2.5' 31 "$v run" "$build/overhead" 'ns; rival: C that takes a lock, compares, adds and gives it back: what the processor gives in this hour'
   for name in {add,mul,exp,tanh,log,sum,max}-f64 {add,mul,exp,tanh,log,sum}-c128; do
     served "$name" '<=0.9' 31 "$v $name" "$numpy $name" 'ns, 10^6 elements, one worker; rival: numpy'
   done
@@ -123,7 +124,7 @@ bench_vocabulary() {
   served workers-exp '<=0.55' 31 "$v exp-4M -workers 2" "$v exp-4M" 'ns, two workers; rival: one'
   served workers-add '<=0.95' 31 "$v add-4M -workers 2" "$v add-4M" 'ns, two workers; rival: one'
   served workers-c '<=0.55' 31 "$build/workers 2" "$build/workers 1" 'ns, two threads of C on work like exp; rival: one: what the machine has to give'
-  pairs workers-worst '<=1' 1 "$v workers" '' 'the worst time on two workers of 21 operations, as a part of that on one, 15 pairs of each'
+  pairs workers-worst '<=1' 1 "$v workers" '' 'the worst time on two workers of 21 operations, as a part of that on one, 31 pairs of each, three times where near'
   pairs lanes-engines '>=0.97' 15 "$v lanes -engines 2" "( $v lanes -engines 1 & $v lanes -engines 1 & wait ) | awk '{s += \$1} END {print s}'" \
     'rounds/s, two engines in two lanes; rival: two processes'
 }

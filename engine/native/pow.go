@@ -74,20 +74,3 @@ func logPair(x float64) (h, l float64) {
 	h = all + low
 	return h, low - (h - all)
 }
-
-// sinh and cosh reach the end of the range, which those of package math do not.
-func sinh(x float64) float64 {
-	if a := math.Abs(x); a > 709 {
-		e := math.Exp(a / 2)
-		return math.Copysign(e/2*e, x)
-	}
-	return math.Sinh(x)
-}
-
-func cosh(x float64) float64 {
-	if a := math.Abs(x); a > 709 {
-		e := math.Exp(a / 2)
-		return e / 2 * e
-	}
-	return math.Cosh(x)
-}
