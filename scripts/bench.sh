@@ -11,8 +11,9 @@ status=0
 
 # pairs NAME BAR PAIRS OURS [RIVAL] [NOTE]: commands that print a figure and end.
 pairs() { [[ $1 == $row ]] || return 0; "$build/pairs" -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
-# served, with the same arguments: commands that stay and print a figure for each line.
-served() { [[ $1 == $row ]] || return 0; "$build/pairs" -serve -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" || status=1; }
+# served NAME BAR PAIRS OURS [RIVAL] [NOTE] [BUDGET]: commands that stay and print a figure for each line; pairs that do not fit in the
+# budget of time are left out, but for three.
+served() { [[ $1 == $row ]] || return 0; "$build/pairs" -serve -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" -budget "${7:-0}" || status=1; }
 
 # race PAIRS FILE [FLAGS]: the rows in rows, "name|ours|rival|bar|note", over one alternation of the commands in commands,
 # "key=command"; FLAGS are those of pairs. Lines go to FILE too.
@@ -73,7 +74,8 @@ bench_engine() {
 contractions() {
   prepare libopenblas0-pthread python3-numpy
   CGO_ENABLED=0 go build -o "$build/contraction-go" ./bench/contraction && cc -O2 -o "$build/gemm" bench/rivals/gemm.c -ldl &&
-    cc -O2 -o "$build/contraction-c" bench/rivals/contraction.c -ldl || return
+    cc -O2 -march=native -o "$build/contraction-c" bench/rivals/contraction.c -ldl &&
+    cc -O2 -pthread -o "$build/split" bench/rivals/split.c -ldl || return
   ours=$build/contraction-go
   read -r lib kernel own < <("$ours" blas) || return
   echo "# BLAS: $lib, kernels $kernel on both sides; the engine's own: $own"
@@ -85,10 +87,10 @@ bench_products() {
   contractions || { status=1; return; }
   for t in d s z c; do
     for n in 4 16 64 128; do
-      served "product-$t$n" '<=1' 31 "$ours product -dtype $t -n $n" "$build/gemm $lib $t $n $kernel 350" "ns; rival: $kernel from C, plus 350 ns"
+      served "product-$t$n" '<=1' 31 "$ours product -dtype $t -n $n" "$build/gemm $lib $t $n $kernel 350" "ns; rival: $kernel from C, plus 350 ns" 3s
     done
     for n in 256 512 1024; do
-      served "product-$t$n" '<=1.02' $((n > 512 ? 15 : 31)) "$ours product -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C"
+      served "product-$t$n" '<=1.02' $((n > 512 ? 15 : 31)) "$ours product -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C" 4s
     done
   done
 }
@@ -149,20 +151,33 @@ bench_contraction() {
   contractions || { status=1; return; }
   for t in d s z c; do
     for n in 32 64 128 256 512 1024 2048; do
-      served "native-$t$n" '<=1.25' 15 "$ours product -provider native -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C"
+      served "native-$t$n" '<=1.25' 15 "$ours product -provider native -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C" 3s
     done
     for n in 2 4 8 16; do
       served "batched-$t$n" '<=0.7' 31 "$ours batched -provider native -dtype $t -n $n" "$build/contraction-c $lib batched $t $n $kernel" \
-        "ns for 1024 products; rival: a C loop of calls, $kernel"
+        "ns for 1024 products; rival: a C loop of calls, $kernel" 2s
     done
+    # Sums of the same bytes by C: what memory allows.
+    served "batched-${t}16-bytes" '<=1.25' 31 "$ours batched -provider native -dtype $t -n 16" "$build/contraction-c $lib bytes $t 16 $kernel" \
+      "ns for 1024 products; rival: C adds arrays of the same bytes" 2s
   done
   for n in 4:1.0 8:0.8 16:0.95; do
-    served "chain-${n%:*}" "<=${n#*:}" 31 "$ours chain -dtype z -bond ${n%:*}" "$build/contraction-c $lib chain ${n%:*} $kernel" "ns; rival: a C loop, $kernel"
+    served "chain-${n%:*}" "<=${n#*:}" 31 "$ours chain -dtype z -bond ${n%:*}" "$build/contraction-c $lib chain ${n%:*} $kernel" "ns; rival: a C loop, $kernel" 3s
   done
-  commands=("polls=$ours beside -n 512" "nobody=$ours beside -n 512 -alone")
+  for n in 256 512 1024; do
+    commands=("one=$ours product -n $n" "two=$ours product -n $n -width 2" "c=$build/split $lib d $n $kernel 1" "c-two=$build/split $lib d $n $kernel 2")
+    rows=("workers-d$n|two|one|<=0.6|ns, two workers; rival: one"
+      "workers-d$n-c|c-two|c|<=0.6|ns, two threads of C, half a product each; rival: one: what the machine has to give"
+      "workers-d$n-beside-c|two|c-two|<=1.05|ns, two workers; rival: the two threads of C")
+    race 15 /dev/null -serve -budget 6s
+  done
+  commands=("polls=$ours beside -n 512" "nobody=$ours beside -n 512 -alone"
+    "c=$build/split $lib d 512 $kernel 2 tail" "c-one=$build/split $lib d 512 $kernel 1 tail")
   rows=("beside-coordinator|polls||<=1.2|p99 / median of products of 512 on two workers beside a coordinator that polls"
-    "beside-nobody|polls|nobody|<=1.2|the same over that without a coordinator, which is what the machine does by itself")
-  race 15 /dev/null
+    "beside-nobody|polls|nobody|<=1.2|the same over that without a coordinator, which is what the machine does by itself"
+    "beside-c|c||<=1.2|p99 / median of the same products on two threads of C with nobody beside"
+    "beside-c-one|c-one||<=1.2|the same on one thread of C")
+  race 5 /dev/null
   bench_einsum
 }
 
@@ -190,7 +205,7 @@ bench_einsum() {
         [[ einsum-$kind-$path-$t-width2/$name != $row ]] ||
           rows+=("einsum-$kind-$path-$t-width2/$name|$path-2|$path|<=$("$ours" bar -file "$file" -dtype $t -path $p)|ns, two workers; rival: one")
       done
-      race 15 "$build/einsum-rows" -serve -budget 12s # long contractions take fewer pairs
+      race 15 "$build/einsum-rows" -serve -budget 6s -least 1 # long contractions take fewer pairs
     done
     [ $kind = networks ] || continue
     pairs "planner/$name" '<=1.1' 1 "$ours plan -file $file" '' 'operations over those of the better stored path'

@@ -39,7 +39,7 @@ import (
 type options struct {
 	name, ours, rival, bar, note string
 	commands, rows               list
-	pairs                        int
+	pairs, least                 int
 	timeout, budget              time.Duration
 	serve, mean                  bool
 }
@@ -61,7 +61,8 @@ func main() {
 	flag.Var(&o.rows, "compare", "'name|key of ours|key of the rival or nothing|bar|note'; may be given many times")
 	flag.IntVar(&o.pairs, "pairs", 5, "number of alternating pairs")
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of one command")
-	flag.DurationVar(&o.budget, "budget", 0, "begin no pair after this time, but make three; 0: no limit")
+	flag.DurationVar(&o.budget, "budget", 0, "begin no pair after this time, but make the least number; 0: no limit")
+	flag.IntVar(&o.least, "least", 3, "pairs to make whatever the budget")
 	flag.BoolVar(&o.serve, "serve", false, "the commands stay and print a number for each line they read")
 	flag.BoolVar(&o.mean, "mean", false, "read printed rows and print the geometric mean of their ratios")
 	flag.Parse()
@@ -170,7 +171,7 @@ func measure(o options) (string, error) {
 	figures := make(map[string][]float64)
 	begin := time.Now()
 	for i := range o.pairs {
-		if o.budget > 0 && i >= 3 && time.Since(begin) > o.budget {
+		if o.budget > 0 && i >= o.least && time.Since(begin) > o.budget {
 			break
 		}
 		if i%pairsPerStart == 0 {

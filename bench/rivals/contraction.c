@@ -3,6 +3,7 @@
  *
  *   cc -O2 -o contraction contraction.c -ldl
  *   ./contraction LIBRARY batched TYPE N [CORETYPE]   1024 products of N×N
+ *   ./contraction LIBRARY bytes TYPE N [CORETYPE]     sums of arrays of as many bytes
  *   ./contraction LIBRARY chain BOND [CORETYPE]       the overlap of two matrix
  *                                                     product states of 32 sites
  *
@@ -37,6 +38,16 @@ static void batched(void) {
 	size_t step = size * n * n;
 	for (size_t i = 0; i < members; i++)
 		gemm("N", "N", &n, &n, &n, one, x[1] + i * step, &n, x[0] + i * step, &n, zero, x[2] + i * step, &n, 1, 1);
+}
+
+/* As many bytes as the products read and write, added up: what memory allows. */
+static void bytes(void) {
+	typedef float vector __attribute__((vector_size(64), aligned(64)));
+	size_t count = size * n * n * members / sizeof(vector);
+	const vector *a = (const vector *)x[0], *b = (const vector *)x[1];
+	vector *c = (vector *)x[2];
+	for (size_t i = 0; i < count; i++)
+		c[i] = a[i] + b[i];
 }
 
 /* Row-major, with E the environment, A and B the tensors of a site:
@@ -75,7 +86,7 @@ int main(int argc, char **argv) {
 	int is_chain = argc > 2 && !strcmp(argv[2], "chain");
 	int used = is_chain ? 4 : 5;
 	if (argc < used) {
-		fprintf(stderr, "usage: %s library batched type n [coretype] | library chain bond [coretype]\n", argv[0]);
+		fprintf(stderr, "usage: %s library batched|bytes type n [coretype] | library chain bond [coretype]\n", argv[0]);
 		return 2;
 	}
 	char type = is_chain ? 'z' : argv[3][0];
@@ -105,7 +116,7 @@ int main(int argc, char **argv) {
 	} else
 		for (int k = 0; k < 3; k++)
 			x[k] = fill(square * members, 1);
-	void (*f)(void) = is_chain ? chain : batched;
+	void (*f)(void) = is_chain ? chain : !strcmp(argv[2], "bytes") ? bytes : batched;
 	long calls = 1;
 	for (;;) {
 		double t = now();

@@ -94,5 +94,3 @@ func goString(addr uintptr) string {
 	}
 	return b.String()
 }
-
-func call(fn uintptr, args []uintptr) { purego.SyscallN(fn, args...) }

@@ -32,3 +32,33 @@ TEXT ·enter(SB), NOSPLIT, $0-24
 	CALL AX
 	MOVQ R12, SP
 	RET
+
+GLOBL ·leaveAddr(SB), NOPTR|RODATA, $8
+DATA ·leaveAddr(SB)/8, $leave(SB)
+
+// leave is called as a C function with one argument, a pointer to the function
+// and the array of its arguments, on a thread's own stack, which it leaves aligned
+// to 16 at the call.
+TEXT leave(SB), NOSPLIT|NOFRAME, $0
+	SUBQ $72, SP
+	MOVQ 0(DI), AX
+	MOVQ 8(DI), R10
+	MOVOU 48(R10), X0
+	MOVOU 64(R10), X1
+	MOVOU 80(R10), X2
+	MOVOU 96(R10), X3
+	MOVQ 112(R10), R11
+	MOVOU X0, 0(SP)
+	MOVOU X1, 16(SP)
+	MOVOU X2, 32(SP)
+	MOVOU X3, 48(SP)
+	MOVQ R11, 64(SP)
+	MOVQ 0(R10), DI
+	MOVQ 8(R10), SI
+	MOVQ 16(R10), DX
+	MOVQ 24(R10), CX
+	MOVQ 32(R10), R8
+	MOVQ 40(R10), R9
+	CALL AX
+	ADDQ $72, SP
+	RET

@@ -9,3 +9,6 @@ const canEnter = false
 func enter(uintptr, *[argCount]uintptr, unsafe.Pointer) {
 	panic("blas: no direct calls on this system")
 }
+
+// leave calls the library through the runtime.
+func (c *products) leave(fn uintptr) { call(fn, c.args[:]) }

@@ -142,3 +142,26 @@ func deep(n int, f func()) byte {
 	}
 	return deep(n-1, f) + pad[n%len(pad)]
 }
+
+// Products that take long allocate nothing either, right after the collector has
+// emptied all pools.
+func TestLongCallsAllocateNothing(t *testing.T) {
+	p := open(t)
+	w := p.Open()
+	const n = 600
+	g, c, keep := square(engine.Float64, n)
+	w.Gemm(&g)
+	runtime.GC()
+	runtime.GC() // the first keeps what pools hold for one more round
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	w.Gemm(&g)
+	runtime.ReadMemStats(&after)
+	if after.Mallocs != before.Mallocs {
+		t.Errorf("%d allocations in a product", after.Mallocs-before.Mallocs)
+	}
+	if got := first(engine.Float64, c); got != n {
+		t.Errorf("the product of ones is %v", got)
+	}
+	runtime.KeepAlive(keep)
+}

@@ -19,10 +19,6 @@ const hint = "Install one (Debian, Ubuntu: apt install libopenblas0-pthread; Fed
 // loading guards C's environment, of which a process has one.
 var loading sync.Mutex
 
-// turns is held during each call of a library that cannot be called by several
-// threads at once. A library is in a process once, whoever opens it how often.
-var turns sync.Mutex
-
 // Open finds, loads and examines a library. Every call that finds the same
 // library shares it; a later one finds it already loaded and changes nothing.
 // It returns a *NotFoundError if there is none that works.

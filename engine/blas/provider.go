@@ -3,6 +3,7 @@ package blas
 import (
 	"fmt"
 	"math"
+	"sync"
 	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
@@ -193,6 +194,7 @@ func (p *Provider) operand(rows, cols int, x engine.Matrix, conj, rowMajor bool)
 type products struct {
 	p           *Provider
 	args        [argCount]uintptr
+	crossing    [2]uintptr // function and args, for leave
 	trans       [2]byte
 	ints        [6]int64 // m, n, k, lda, ldb, ldc; the low half where integers have 32 bits
 	alpha, beta [2]float64
@@ -288,6 +290,10 @@ func (c *products) one(to *[2]float64, i int) {
 	}
 }
 
+// turns is held during each call of a library that cannot be called by several
+// threads at once. A library is in a process once, whoever opens it how often.
+var turns sync.Mutex
+
 // call makes one call of the library.
 func (c *products) call(w plan, i, m, n, k int, a, b, out unsafe.Pointer) {
 	if a == nil || k == 0 {
@@ -311,7 +317,7 @@ func (c *products) call(w plan, i, m, n, k int, a, b, out unsafe.Pointer) {
 		c.enter(c.p.gemm[i])
 		return
 	}
-	call(c.p.gemm[i], c.args[:])
+	c.leave(c.p.gemm[i])
 }
 
 // A call through the runtime gives up the goroutine's place in the scheduler
