@@ -9,7 +9,7 @@
 // The functions below it ([Gemm], the copy, elementwise and sum plans) run on
 // the calling goroutine and start none. They are cut into ranges that an
 // engine may compute on several workers; how the work is cut never changes a
-// bit of the result. Assembly returns to Go after each tile, well within
+// bit of the result. Assembly returns to Go after each tile, or some of small products, well within
 // 50 µs, so that it delays neither the garbage collector nor the scheduler.
 //
 // What is promised: results for one level ([Level]) and one shape are the same

@@ -10,12 +10,19 @@ import (
 // is computed from operands where they lie, by calls that are known beforehand.
 const smallWork = 64 * 64 * 64
 
+// A call computes members of a batch until it has made callWork multiply-adds, which
+// takes some dozen microseconds; a member costs as much as memberWork besides.
+const (
+	callWork   = 1 << 17
+	memberWork = 64
+)
+
 // GemmPlan is a small product, or a batch of them, as the calls of micro-kernels
 // that compute it. It is immutable and has the bits of [Gemm].
 type GemmPlan struct {
 	calls    []smallCall
 	turned   bool // it computes Cᵀ = Bᵀ·Aᵀ
-	together bool // a call computes its tiles of all members
+	together int  // members of which a call computes its tiles
 	step     [3]int
 }
 
@@ -60,12 +67,8 @@ func (p *GemmPlan) Run(ws *Workspace, c, a, b unsafe.Pointer, n int) {
 		a, b = b, a
 	}
 	t := &ws.small
-	if p.together && n > 0 { // to a kernel, 0 is 1
-		p.members(t, c, a, b, n)
-	} else {
-		for i := range n {
-			p.members(t, unsafe.Add(c, i*p.step[2]), unsafe.Add(a, i*p.step[0]), unsafe.Add(b, i*p.step[1]), 1)
-		}
+	for i := 0; i < n; i += p.together {
+		p.members(t, unsafe.Add(c, i*p.step[2]), unsafe.Add(a, i*p.step[0]), unsafe.Add(b, i*p.step[1]), min(p.together, n-i))
 	}
 	t.a, t.b, t.c = nil, nil, nil
 }
@@ -106,8 +109,9 @@ func (g *product[T]) small(p *GemmPlan) bool {
 			p.calls = append(p.calls, smallCall{set.pick(t.rows, set.width(cols)), t, i * t.ars, j * size, i*t.crs + j*size})
 		}
 	}
-	p.together = len(p.calls) == 1
-	if p.together { // operands of the next member travel while this one is computed
+	p.together = 1
+	if len(p.calls) == 1 { // operands of the next member travel while this one is computed
+		p.together = max(callWork/(g.m*g.n*g.k+memberWork), 1)
 		p.calls[0].shape.ahead = [2]int{p.step[0], p.step[1]}
 	}
 	return true
