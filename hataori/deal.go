@@ -3,6 +3,7 @@ package hataori
 import (
 	"fmt"
 	"slices"
+	"time"
 
 	"github.com/hataori/hataori-go/hataori/internal/farm"
 	"github.com/hataori/hataori-go/hataori/internal/wire"
@@ -41,6 +42,7 @@ type dealer struct {
 	max   int   // Options.MaxBytes
 	gone  []LaneStats
 	late  overdue
+	dry   dry
 
 	root   *farm.Root // with copies, m
 	source int        // of the report that is taken in
@@ -56,6 +58,7 @@ type dealing interface {
 	OnShrunk(place int, g farm.Range, cut int64)
 	OnFailed(index int64)
 	Limit() int64
+	Dry(place int) time.Duration
 	Outstanding(place int) []farm.Range
 }
 
@@ -72,6 +75,9 @@ func (d *dealer) onReport(source int, h wire.Header, body []byte) error {
 	rep, results, stats, err := wire.ParseReport(h, body)
 	if err != nil {
 		return fmt.Errorf("from rank %d: %w", source, err)
+	}
+	if d.root == nil {
+		d.dry.heard(place, d.c.now())
 	}
 	d.source = source
 	if d.place = place; d.account == nil {
@@ -99,8 +105,19 @@ func (d *dealer) onReport(source int, h wire.Header, body []byte) error {
 	if err := d.m.OnReport(place, rep); err != nil {
 		return fmt.Errorf("from rank %d, at place %d: %w", source, place, err)
 	}
+	d.expect(place)
 	return nil
 }
+
+// expect takes in that what a rank holds has changed.
+func (d *dealer) expect(place int) {
+	if d.root == nil { // else its own lanes are a rank, too
+		d.dry.expect(place, d.m.Dry(place), d.c.now())
+	}
+}
+
+// soon is when a rank may ask that has nothing to do until it is answered.
+func (d *dealer) soon() int64 { return d.dry.first() }
 
 // do carries out what the machine decided. noLanes goes with a stop.
 func (d *dealer) do(e farm.Effect, noLanes bool) error {
@@ -155,5 +172,6 @@ func (d *dealer) grant(e farm.Effect, h wire.Header) error {
 		c.recycle(msg)
 		return nil
 	}
+	d.expect(e.Rank)
 	return c.send(msg, d.peers[e.Rank])
 }

@@ -20,8 +20,7 @@ type coordinator struct {
 	*call
 	*crew
 	*turns
-	shared bool          // lanes make turns, too
-	nap    time.Duration // of the coordinator while lanes work
+	shared bool // lanes make turns, too
 	pace   pace
 	since  int // turns since the lanes' clocks were read
 	start  time.Time

@@ -315,8 +315,8 @@ func (p *pmap[L, T, U]) coordinate(j *job[L, T, U], ag agreed, start time.Time) 
 	cargo := &packer[T, U]{src: j.src, dst: j.dst, in: p.in, out: p.out, order: p.order, count: &p.remote}
 	peers := t.peers(p.w.rank, p.w.size)
 	r.m = farm.NewRoot(&j.q, p.machine(ag, peers))
-	r.deal = dealer{c: &r.coordinator, m: r.m, cargo: cargo, tree: &t, peers: peers, max: p.opts.MaxBytes}
-	r.one = r.turn
+	r.deal = dealer{c: &r.coordinator, m: r.m, cargo: cargo, tree: &t, peers: peers, max: p.opts.MaxBytes, dry: make(dry, len(peers))}
+	r.one, r.soon = r.turn, r.deal.soon
 	m := p.startMeter(j.crew, ag.items)
 	p.drive(j, &r.coordinator, r.run)
 	m.stop()
@@ -362,8 +362,8 @@ func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err
 	if peers := t.peers(p.w.rank, p.w.size); len(peers) > 1 {
 		l := &relayLoop{upward: up, cargo: &transit{in: p.in.Size, out: p.out.Size}}
 		l.m = farm.NewRelay(&j.q, p.machine(ag, peers))
-		l.deal = dealer{c: &l.coordinator, m: l.m, cargo: l.cargo, tree: &t, peers: peers, max: p.opts.MaxBytes}
-		l.one = l.turn
+		l.deal = dealer{c: &l.coordinator, m: l.m, cargo: l.cargo, tree: &t, peers: peers, max: p.opts.MaxBytes, dry: make(dry, len(peers))}
+		l.one, l.soon = l.turn, l.deal.soon
 		j.shelf = &l.cargo.shelf
 		j.key = func(_ *farm.Segment, i int64) int64 { return l.cargo.key(i) }
 		u = &l.upward

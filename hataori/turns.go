@@ -2,6 +2,7 @@ package hataori
 
 import (
 	"errors"
+	"math"
 	"runtime"
 	"sync"
 	"sync/atomic"
@@ -24,6 +25,7 @@ var errTurn = errors.New("a turn of the coordinator was cut short")
 // nobody is woken to find nothing.
 type turns struct {
 	one     func() (moved, done bool, err error)
+	soon    func() int64  // when somebody may ask who waits for the answer without work; nil: nobody does
 	base    time.Time     // of last
 	last    atomic.Int64  // when the last turn ended
 	uneven  atomic.Bool   // the gaps between looks are
@@ -54,17 +56,19 @@ const (
 	// for messages: a look costs some two hundredths of it.
 	lookEvery = 100 * time.Microsecond
 
-	// The coordinator looks itself after a time without a look of a lane that is
-	// between soonest and latest: half as long after it found a message, a
-	// quarter longer after it looked in vain. A wake-up takes some 30 µs from
-	// the lanes.
-	soonest = 100 * time.Microsecond
-	latest  = time.Millisecond
-
-	// leave is how long it leaves lanes alone that do look; hurried, if their gaps
-	// are uneven: an item that takes long may begin at any time.
+	// The coordinator looks itself after latest without a look of a lane. It leaves
+	// lanes alone that do look for as long as leave; hurried, if their gaps are
+	// uneven: an item that takes long may begin at any time. A wake-up takes some
+	// 30 µs from the lanes.
+	latest  = 2 * time.Millisecond
 	leave   = 8 * time.Millisecond
 	hurried = 500 * time.Microsecond
+
+	// What a rank asks that has nothing in store is different, since its lanes wait
+	// for the answer. When such a rank may have asked the coordinator looks every
+	// soonest, which the system makes half as long again, and then, the longer it
+	// was wrong, every sixteenth of that time.
+	soonest = 50 * time.Microsecond
 )
 
 // now is the time on the clock of last.
@@ -203,6 +207,17 @@ func (t *turns) must(hot bool) (moved, over, fed, starving bool) {
 	return moved, t.over, fed, t.own.Idle > 0 || t.own.Healthy == 0
 }
 
+// awaited is how long nobody will ask who has no work until the answer comes, or
+// how long ago that was to happen, as a negative time.
+func (t *turns) awaited() time.Duration {
+	if t.soon == nil {
+		return math.MaxInt64
+	}
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	return time.Duration(t.soon() - t.now())
+}
+
 // coordinate makes turns on the coordinator's goroutine until all is done, and
 // lets the lanes go then, or if it is unwound by a panic.
 func (c *coordinator) coordinate(ctl *lanes.Control) {
@@ -216,14 +231,13 @@ func (c *coordinator) coordinate(ctl *lanes.Control) {
 
 func (c *coordinator) makeTurns() error {
 	t := c.turns
-	leads, found := false, false
+	leads := false
 	for {
 		moved, over, fed, starving := t.must(c.ladder.nap == 0)
 		if over {
 			return t.err
 		}
 		if moved {
-			found = true
 			c.ladder.reset()
 			if fed {
 				runtime.Gosched() // the lanes that were woken go first, the last of them on this processor
@@ -241,8 +255,7 @@ func (c *coordinator) makeTurns() error {
 				leads = false
 				t.lead.Store(false)
 			}
-			c.leave(found)
-			found = false
+			c.leave()
 		}
 	}
 }
@@ -259,22 +272,23 @@ func (c *coordinator) alone(starving bool) {
 	}
 }
 
-// leave waits until no lane has looked for messages for a while. found says
-// whether the last look of the coordinator's own was not in vain.
-func (c *coordinator) leave(found bool) {
+// leave waits until no lane has looked for messages for a while, or until somebody
+// may have asked for whom that is too long.
+func (c *coordinator) leave() {
 	t := c.turns
-	if found {
-		c.nap = max(c.nap/2, soonest)
-	} else {
-		c.nap = min(max(c.nap+c.nap/4, soonest), latest)
-	}
-	for {
-		seen := t.last.Load()
-		if t.bell.wait(c.nap) || t.last.Load() == seen {
+	for patience := latest; ; {
+		seen, nap := t.last.Load(), patience
+		left := t.awaited()
+		if left <= 0 {
+			nap = min(max(-left/16, soonest), patience)
+		} else {
+			nap = min(left, patience)
+		}
+		if t.bell.wait(nap) || nap < patience || t.last.Load() == seen {
 			return
 		}
-		if c.nap = min(2*c.nap, leave); t.uneven.Load() {
-			c.nap = min(c.nap, hurried)
+		if patience = min(2*patience, leave); t.uneven.Load() {
+			patience = min(patience, hurried)
 		}
 	}
 }

@@ -14,6 +14,8 @@ const (
 	firstNap = 20 * time.Microsecond
 	busyNap  = 100 * time.Microsecond // longest nap while lanes work: what an answer may wait
 	idleNap  = 840 * time.Microsecond // longest nap otherwise
+
+	partOfWait = 512 // naps of a five-hundredth of a wait harm nobody
 )
 
 // yielder offers the processor to other goroutines now and then. Where a
@@ -42,13 +44,15 @@ type ladder struct {
 	most  int // bound of the hot polls, in tests; 0: none
 	polls int // since something happened
 	nap   time.Duration
+	slept time.Duration // so far
 	yielder
 }
 
 // reset starts again from the hot end, after something happened.
-func (l *ladder) reset() { l.polls, l.nap = 0, 0 }
+func (l *ladder) reset() { l.polls, l.nap, l.slept = 0, 0, 0 }
 
-// wait takes the next step; hot is the number of polls before the first nap.
+// wait takes the next step; hot is the number of polls before the first nap. Naps
+// get longer than longest where they stay a small part of the wait.
 func (l *ladder) wait(hot int, longest time.Duration) {
 	if l.most > 0 {
 		hot = min(hot, l.most)
@@ -57,7 +61,8 @@ func (l *ladder) wait(hot int, longest time.Duration) {
 		l.yield()
 		return
 	}
-	l.nap = min(max(l.nap+l.nap/4, firstNap), longest)
+	l.nap = min(max(l.nap+l.nap/4, firstNap), max(longest, l.slept/partOfWait))
+	l.slept += l.nap
 	l.pause(l.nap)
 }
 

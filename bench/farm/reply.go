@@ -20,15 +20,12 @@ type watched interface {
 	transport.OwnProcess
 }
 
-// stopwatch is a transport that measures, on a rank that has one request in
-// flight, how long the root takes to answer: from the start of the send to the
-// look that finds the answer.
+// stopwatch is a transport that notes when a rank begins to send a message, and
+// when it has sent one, by the clock that all ranks of a host share.
 type stopwatch struct {
 	watched
-	inner   *stopwatch // what Private gave
-	waiting bool
-	asked   time.Duration
-	answers []time.Duration
+	inner        *stopwatch // what Private gave
+	begins, ends []time.Duration
 }
 
 func (s *stopwatch) Private() (transport.Comm, error) {
@@ -41,23 +38,18 @@ func (s *stopwatch) Private() (transport.Comm, error) {
 }
 
 func (s *stopwatch) Give(p []byte, dest, tag int) (transport.Request, error) {
-	s.waiting, s.asked = true, monotonic()
-	return s.watched.Give(p, dest, tag)
-}
-
-func (s *stopwatch) Take(p []byte, looks int) (st transport.Status, found, taken bool, err error) {
-	st, found, taken, err = s.watched.Take(p, looks)
-	if found && s.waiting {
-		s.waiting = false
-		s.answers = append(s.answers, monotonic()-s.asked)
-	}
-	return st, found, taken, err
+	s.begins = append(s.begins, monotonic())
+	req, err := s.watched.Give(p, dest, tag)
+	s.ends = append(s.ends, monotonic())
+	return req, err
 }
 
 // reply returns the 99th percentile, in µs, of the time that the root takes to
-// answer a request while all its lanes compute. The other rank's items sleep, so
-// that the root can have every processor; it asks for one item after the other and
-// waits for the answer hot.
+// answer a request while all its lanes compute: from where the other rank begins
+// to send it to where the root has sent the answer. The other rank's items sleep, so
+// that the root can have every processor, and it is nice, so that it does not wait
+// on one that the root needs: as if it were on another host. It asks for one item
+// after the other.
 func reply(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 	if rt.World().Size() != 2 {
 		return 0, errors.New("farm: reply wants two ranks")
@@ -69,6 +61,11 @@ func reply(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 	}
 	defer world.Close()
 	root := world.Rank() == 0
+	if !root {
+		if err := beNice(); err != nil {
+			return 0, err
+		}
+	}
 	opts := hataori.Options{Batch: 1, Depth: 1, Lanes: 1}
 	var items []int64
 	if root {
@@ -84,16 +81,21 @@ func reply(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 	if err != nil {
 		return 0, err
 	}
-	all, err := hataori.Gather(ctx, world, hataori.Options{}, watch.inner.answers)
+	asked, err := hataori.Gather(ctx, world, hataori.Options{}, watch.inner.begins)
 	if err != nil || !root {
 		return 0, err
 	}
 	// The first answer waits for the root to come to the call, the last ones are
 	// the end of the work.
-	answers := all[1]
-	if len(answers) < 200 {
-		return 0, fmt.Errorf("farm: only %d answers; more -items", len(answers))
+	requests := asked[1]
+	if len(requests) < 200 {
+		return 0, fmt.Errorf("farm: only %d answers; more -items", len(requests))
 	}
-	answers = slices.Sorted(slices.Values(answers[1 : len(answers)-3]))
+	var answers []time.Duration
+	for _, at := range requests[1 : len(requests)-3] {
+		k, _ := slices.BinarySearch(watch.inner.ends, at)
+		answers = append(answers, watch.inner.ends[k]-at)
+	}
+	slices.Sort(answers)
 	return float64(answers[len(answers)*99/100].Nanoseconds()) / 1000, nil
 }

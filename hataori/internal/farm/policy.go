@@ -5,12 +5,13 @@ import "time"
 // What the automatic sizes aim at.
 const (
 	// batchTime is how long a batch should keep the lanes of its rank busy:
-	// a message costs some 10 µs at both ends, so one in a hundred of this.
-	batchTime = 2 * time.Millisecond
+	// a report and its grant cost some 80 µs, because the code that handles them
+	// is out of the caches by then.
+	batchTime = 8 * time.Millisecond
 
 	// groupTime is the same for a group of ranks, whose relay cuts what it has in
 	// store into batches by the same rule: the store must be larger than they.
-	groupTime = 4 * batchTime
+	groupTime = 2 * batchTime
 
 	// rootTime is what a batch takes of the root's time at least: a report and a
 	// grant. With more than batchTime/rootTime/spare ranks a batch is made longer,
@@ -21,8 +22,8 @@ const (
 	// prefetchTime is how much work a rank keeps in store while its request
 	// travels. Lanes look for messages between items, so that each end may take
 	// as long as an item to see one; the coordinators of busy lanes look every
-	// millisecond or so.
-	prefetchTime = 1500 * time.Microsecond
+	// two milliseconds or so.
+	prefetchTime = 2500 * time.Microsecond
 
 	// moveTime is how much work in store is worth a message that takes some of
 	// it back.

@@ -16,12 +16,12 @@ func TestBatchSize(t *testing.T) {
 		want       int64
 	}{
 		{"nothing measured: one per lane", 1 << 20, Load{Lanes: 4, Idle: 4}, 8, 1, 0, 4},
-		{"two milliseconds' worth", 1 << 20, Load{Lanes: 2, Item: 10 * us}, 4, 1, 200, 400},
+		{"eight milliseconds' worth", 1 << 20, Load{Lanes: 2, Item: 10 * us}, 4, 1, 200, 1600},
 		{"growth is bounded", 1 << 20, Load{Lanes: 2, Item: 10 * us}, 4, 1, 2, 32},
 		{"half of the share", 100, Load{Lanes: 1, Item: us}, 4, 3, 1000, 12},
 		{"at least one", 3, Load{Lanes: 1, Item: 10 * us}, 4, 3, 1000, 1},
 		{"long items: idle lanes only", 1 << 20, Load{Lanes: 8, Idle: 1, Item: 50 * ms}, 32, 3, 8, 1},
-		{"many ranks: more than two milliseconds' worth", 1 << 40, Load{Lanes: 1, Item: ms}, 1000, 1000, 100, 24},
+		{"many ranks: more than eight milliseconds' worth", 1 << 40, Load{Lanes: 1, Item: ms}, 1000, 1000, 100, 24},
 		{"many ranks: at the end no smaller than the root can serve", 100, Load{Lanes: 1, Item: ms}, 1000, 1000, 100, 3},
 		{"many lanes: not one by one", 1 << 40, Load{Lanes: 50, Idle: 1, Item: 50 * ms}, 50_000, 1000, 50, 50},
 	} {

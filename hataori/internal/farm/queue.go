@@ -261,6 +261,21 @@ func (q *Queue) Left() (n int64) {
 	return n
 }
 
+// Pinned reports whether the next index is one that stays where it is sent.
+func (q *Queue) Pinned() bool {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	if s := q.cur.Load(); s != nil && s.left().Len() > 0 {
+		return s.Pinned
+	}
+	for _, s := range q.rest {
+		if s.left().Len() > 0 {
+			return s.Pinned
+		}
+	}
+	return false
+}
+
 // Clip drops the indices from limit on and refuses them from now on. It returns
 // what was dropped. A higher limit than before has no effect.
 func (q *Queue) Clip(limit int64) (dropped []Range) {

@@ -42,6 +42,9 @@ func (r *Relay) Done() bool { return r.up.Done() }
 // accounted for.
 func (r *Relay) Outstanding(rank int) []Range { return r.down.Outstanding(rank) }
 
+// Dry is as [Root.Dry] for a rank of the group.
+func (r *Relay) Dry(rank int) time.Duration { return r.down.Dry(rank) }
+
 // OnGrant takes in a grant of the root.
 func (r *Relay) OnGrant(g Range, pinned bool) error { return r.up.OnGrant(g, pinned, nil) }
 

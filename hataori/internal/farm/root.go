@@ -210,6 +210,17 @@ func (r *Root) OnReport(rank int, rep Report) error {
 	return nil
 }
 
+// Dry is how long it takes about until the rank has lanes without work, if it has
+// nothing in store: 0 if it has, if that is not known, or if there is nothing that
+// it could have.
+func (r *Root) Dry(rank int) time.Duration {
+	p := &r.peers[rank]
+	if p.held == 0 || p.held > int64(p.load.Lanes) || r.q.Left() == 0 {
+		return 0
+	}
+	return p.load.Item / time.Duration(p.held)
+}
+
 func (r *Root) park(rank, want int) {
 	if want > 0 && r.peers[rank].credit == 0 {
 		r.parked = append(r.parked, rank)

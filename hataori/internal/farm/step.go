@@ -53,6 +53,9 @@ func (r *Root) grant(own Local) {
 		if p.load.Idle == 0 && int64(own.Idle) >= left {
 			return // the root's own lanes will have them
 		}
+		if p.load.Idle == 0 && r.q.Pinned() {
+			return // it came back for the sake of an idle lane, and would not come back again
+		}
 		n := r.opts.Batch
 		if n == 0 || p.load.Group {
 			n = batchSize(left, p.load, r.lanes+own.Healthy, r.ranks, p.last)

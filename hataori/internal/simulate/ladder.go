@@ -7,11 +7,12 @@ const (
 	hotStarving = 3000
 	firstNap    = 20 * time.Microsecond
 	idleNap     = 840 * time.Microsecond
+	partOfWait  = 512
 	burst       = 16
 
 	lookEvery = 100 * time.Microsecond
-	latest    = time.Millisecond
-	soonest   = 100 * time.Microsecond
+	latest    = 2 * time.Millisecond
+	soonest   = 50 * time.Microsecond
 )
 
 // ladder is how whoever polls for a rank with idle lanes waits.
@@ -19,9 +20,10 @@ type ladder struct {
 	clock time.Duration // of the last poll
 	polls int
 	nap   time.Duration
+	slept time.Duration
 }
 
-func (l *ladder) reset() { l.polls, l.nap = 0, 0 }
+func (l *ladder) reset() { l.polls, l.nap, l.slept = 0, 0, 0 }
 
 // until goes on waiting until the first poll at or after t, and returns when
 // that is.
@@ -32,49 +34,34 @@ func (l *ladder) until(t time.Duration, c *Costs) time.Duration {
 		l.clock += time.Duration(k) * c.Poll
 	}
 	for l.clock < t {
-		l.nap = min(max(l.nap+l.nap/4, firstNap), idleNap)
-		k := time.Duration(1)
-		if l.nap == idleNap {
-			step := l.nap + c.Nap
-			k = (t - l.clock + step - 1) / step
-		}
-		l.clock += k * (l.nap + c.Nap)
+		l.nap = min(max(l.nap+l.nap/4, firstNap), max(idleNap, l.slept/partOfWait))
+		l.slept += l.nap
+		l.clock += l.nap + c.Nap
 	}
 	return l.clock
 }
 
 // poke says that something happened at a node which it sees when it looks next: a
 // lane without an item polls, lanes with one look between items, and where those
-// are long the coordinator does.
-func (s *sim) poke(n *node, at time.Duration) {
+// are long the coordinator does, sooner if somebody waits for the answer without
+// work.
+func (s *sim) poke(n *node, at time.Duration, dry bool) {
 	switch {
 	case n.done || n.wakeAt != never:
 	case len(n.idle) > 0 || len(n.lanes) == 0:
 		s.wake(n, n.ladder.until(at, &s.cfg.Costs))
+	case dry:
+		s.wake(n, max(at, n.looked+soonest+s.cfg.Costs.Nap))
 	default:
-		s.wake(n, max(at, n.looked+max(n.nap, soonest)))
+		s.wake(n, max(at, n.looked+latest))
 	}
 }
 
 // glance is the look of a lane between two items, or after its last one.
 func (s *sim) glance(n *node, at time.Duration) {
 	if !n.done && n.wakeAt > at && (at-n.looked >= lookEvery || len(n.idle) > 0) {
-		n.glanced = true
 		s.wake(n, at)
 	}
-}
-
-// settle takes in whether a look found messages, and with that after which time
-// the coordinator looks if no lane does before.
-func (n *node) settle(found bool) {
-	switch {
-	case n.glanced: // by a lane
-	case found:
-		n.nap = max(n.nap/2, soonest)
-	default:
-		n.nap = min(max(n.nap+n.nap/4, soonest), latest)
-	}
-	n.glanced = false
 }
 
 func (s *sim) wake(n *node, at time.Duration) {

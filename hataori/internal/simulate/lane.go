@@ -58,7 +58,7 @@ func (s *sim) end(n *node, k int, now time.Duration) {
 	n.finish(s, l.item)
 	s.begin(n, k, now)
 	s.glance(n, now)
-	s.poke(n, now)
+	s.poke(n, now, false)
 }
 
 func (l *lane) publish(now time.Duration) {

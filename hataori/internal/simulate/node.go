@@ -31,8 +31,6 @@ type node struct {
 	pace     pace
 	ladder   ladder
 	looked   time.Duration // when it looked for messages last
-	nap      time.Duration // after which the coordinator looks while all lanes work
-	glanced  bool          // the next look is a lane's
 	wakeAt   time.Duration // when it does next, if it has a reason
 	told     time.Duration
 	flush    time.Duration // how long results wait
@@ -53,6 +51,18 @@ func (n *node) finish(s *sim, i int64) {
 		return
 	}
 	n.finished = appendIndex(n.finished, i)
+}
+
+// dry reports whether the sender of the message has nothing in store, as far as
+// the receiver knows, and is to get something from there.
+func (n *node) dry(m *message) bool {
+	switch {
+	case m.kind != report:
+		return false
+	case n.relay != nil:
+		return n.relay.Dry(m.from) > 0
+	}
+	return n.r.Dry(m.from) > 0
 }
 
 func (n *node) drop(i int64) {
@@ -84,7 +94,6 @@ func (s *sim) pass(n *node, now time.Duration) error {
 			return err
 		}
 	}
-	n.settle(got)
 	var said bool
 	var err error
 	switch {

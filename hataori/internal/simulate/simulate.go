@@ -182,9 +182,9 @@ func (s *sim) loop() error {
 			s.end(n, int(e.arg), e.at)
 		case arrival:
 			n.inbox = append(n.inbox, e.arg)
-			s.poke(n, e.at)
+			s.poke(n, e.at, n.dry(&s.mail[e.arg]))
 		case flush:
-			s.poke(n, e.at)
+			s.poke(n, e.at, false)
 		case wakeUp:
 			if n.wakeAt != e.at || n.done {
 				continue
