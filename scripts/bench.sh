@@ -57,10 +57,10 @@ bench_farm() {
   local tail="-items 4000 -spin 140000 -tail 1.5"
   pairs heavy-tail '<=1.03' 9 "$mpi -n 2 $f greedy $tail" '' 'makespan / greedy schedule of the same measured times, Pareto 1.5, 2 ranks'
   pairs heavy-tail-static '>=1' 9 "$mpi -n 2 $f work $tail" "$mpi -n 2 $f static $tail" 'items/s; rival: the same items in equal blocks, no scheduler'
-  pairs root-reply-p99 '<=200' 5 "$mpi -n 2 $f reply -items 4000 -spin 700000 -lanes $(nproc)" '' 'µs, while as many lanes as cores compute on the root'
+  pairs root-reply-p99 '<=200' 5 "$mpi -n 2 $f reply -items 4000 -spin 700000 -lanes $(nproc)" '' 'µs from the start of a request to the end of the answer, while as many lanes as cores compute on the root'
   pairs idle-rank '<=5' 5 "$mpi -n 2 $f idle" '' '% of a core over 2 s, a rank without work'
   pairs error-to-return '<=1' 9 "$mpi -n 2 $f failing $tail" '' 'time / ((unfinished lower work)/lanes + longest item + 50 ms)'
-  pairs coordinator '<=2' 5 "$mpi -n 2 $f coordinator -items 2000 -spin 700000" '' "% of the items' processor time, items of 1 ms, the worse of 2 ranks"
+  pairs coordinator '<=2' 5 "$mpi -n 2 $f coordinator -items 2000 -spin 700000" '' "% of the items' processor time beyond what lanes of one process take, items of 1 ms, the worse of 2 ranks"
   pairs progress '<=1.01' 15 "$mpi -n 2 $f spent -items 10000000 -progress" "$mpi -n 2 $f spent -items 10000000" \
     'ns of processor time per null item, told every 10 ms; rival: not told'
 }

@@ -10,7 +10,7 @@
 //	farm failing [-items N] [-spin K] [-tail A]     time from an item's error to its return / what it may take
 //	farm reply [-items N] [-spin K] [-lanes L]      µs in which the root answers, 99th percentile, while L lanes compute there
 //	farm idle                                       % of a core that a rank without work takes
-//	farm coordinator [-items N] [-spin K]           % of the items' processor time that everything else takes
+//	farm coordinator [-items N] [-spin K]           % of the items' processor time that coordination takes
 //	farm spent [-items N] [-progress]               ns of processor time per item that does nothing
 //
 // All but handout and allocs run under a launcher; every rank has -lanes lanes.
