@@ -66,7 +66,7 @@ const (
 
 	// What a rank asks that has nothing in store is different, since its lanes wait
 	// for the answer. When such a rank may have asked the coordinator looks every
-	// soonest, which the system makes half as long again, and then, the longer it
+	// soonest, which the system makes twice as long, and then, the longer it
 	// was wrong, every sixteenth of that time.
 	soonest = 50 * time.Microsecond
 )
