@@ -113,7 +113,7 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 	if h.Kind != wire.Grant {
 		return l.onOrder(h, l.m)
 	}
-	items := l.done()
+	items := l.emptyItems()
 	g, err := l.onGrant(items, h, body)
 	if err != nil {
 		return err
@@ -125,8 +125,8 @@ func (l *workerLoop) on(h wire.Header, body []byte) error {
 	return l.m.OnGrant(g, h.Flags&wire.Pinned != 0, items)
 }
 
-// done returns items that every lane is done with, or new ones.
-func (l *workerLoop) done() *wire.Items {
+// emptyItems returns items for a grant: ones that every lane is done with, or new ones.
+func (l *workerLoop) emptyItems() *wire.Items {
 	if s := l.snapshot(); s.Idle == s.Healthy {
 		if items, ok := l.q.Reuse().(*wire.Items); ok {
 			return items

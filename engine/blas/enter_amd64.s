@@ -2,6 +2,15 @@
 
 #include "textflag.h"
 
+// REGISTERS loads the first six arguments of the array at R10.
+#define REGISTERS \
+	MOVQ 0(R10), DI  \
+	MOVQ 8(R10), SI  \
+	MOVQ 16(R10), DX \
+	MOVQ 24(R10), CX \
+	MOVQ 32(R10), R8 \
+	MOVQ 40(R10), R9
+
 // func enter(fn uintptr, args *[argCount]uintptr, top unsafe.Pointer)
 //
 // The System V convention: six arguments in registers, nine on the stack,
@@ -22,12 +31,7 @@ TEXT ·enter(SB), NOSPLIT, $0-24
 	MOVOU X2, 32(R11)
 	MOVOU X3, 48(R11)
 	MOVQ R13, 64(R11)
-	MOVQ 0(R10), DI
-	MOVQ 8(R10), SI
-	MOVQ 16(R10), DX
-	MOVQ 24(R10), CX
-	MOVQ 32(R10), R8
-	MOVQ 40(R10), R9
+	REGISTERS
 	MOVQ R11, SP
 	CALL AX
 	MOVQ R12, SP
@@ -53,12 +57,7 @@ TEXT leave(SB), NOSPLIT|NOFRAME, $0
 	MOVOU X2, 32(SP)
 	MOVOU X3, 48(SP)
 	MOVQ R11, 64(SP)
-	MOVQ 0(R10), DI
-	MOVQ 8(R10), SI
-	MOVQ 16(R10), DX
-	MOVQ 24(R10), CX
-	MOVQ 32(R10), R8
-	MOVQ 40(R10), R9
+	REGISTERS
 	CALL AX
 	ADDQ $72, SP
 	RET
