@@ -96,11 +96,19 @@ func pairs(op, kind string, la, ra Axes, l, r Spec) error {
 	for i := range la.Len() {
 		a, b := la.At(i), ra.At(i)
 		if l.Shape.At(a) != r.Shape.At(b) {
-			return shapeErr(op, Input(1), b, "extent %d of the %s axis differs from %d of axis %d of input 0",
-				r.Shape.At(b), kind, l.Shape.At(a), a)
+			return shapeErr(op, Input(1), b, "extent %d of the %s axis differs from %d of axis %d of input 0%s",
+				r.Shape.At(b), kind, l.Shape.At(a), a, unstretched(r.Shape.At(b), l.Shape.At(a)))
 		}
 	}
 	return nil
+}
+
+// unstretched says in an error about unequal extents what does not happen.
+func unstretched(m, n int) string {
+	if m == 1 || n == 1 {
+		return ": axes of extent 1 are not stretched"
+	}
+	return ""
 }
 
 // freeAxes lists the axes below rank that are in neither batch nor contract.

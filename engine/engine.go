@@ -108,6 +108,25 @@ type Pass interface {
 	End()
 }
 
+// Call is a kernel and what it is run on.
+type Call struct {
+	Kernel  Kernel
+	Out, In []*Tensor
+}
+
+// BranchPass is a Pass of an engine that runs small kernels beside one another.
+type BranchPass interface {
+	Pass
+
+	// RunBranches runs the calls of each branch one after the other, and the
+	// branches in any order or at the same time, each on one worker. No call
+	// may write what a call of another branch reads or writes. The bits are
+	// those of Run. A call that fails ends its branch; the error is a
+	// *BranchError about the first branch that failed. Warm it allocates
+	// nothing. The slices are not kept.
+	RunBranches(branches [][]Call) error
+}
+
 // HostOp is an operation outside the vocabulary that brings its own kernel for
 // host engines. Its dynamic type must be comparable, like every Op's.
 type HostOp interface {

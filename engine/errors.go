@@ -208,3 +208,16 @@ func (e *NumericalError) Error() string {
 }
 
 func (e *NumericalError) Unwrap() []error { return []error{ErrNumerical, e.Err} }
+
+// BranchError says which call of RunBranches failed.
+type BranchError struct {
+	Branch, Call int
+	Err          error
+}
+
+func (e *BranchError) Error() string {
+	return fmt.Sprintf("engine: call %d of branch %d: %v", e.Call, e.Branch, e.Err)
+}
+
+// Unwrap returns the error of the call.
+func (e *BranchError) Unwrap() error { return e.Err }

@@ -35,7 +35,8 @@ func (p ApplyMatrix) Infer(in []Spec) ([]Spec, error) {
 		return nil, shapeErr(op, Input(1), NoAxis, "rank %d: the matrix has two axes", m.Rank())
 	}
 	if m.Shape.At(1) != a.Shape.At(p.Axis) {
-		return nil, shapeErr(op, Input(1), 1, "extent %d differs from %d of axis %d of input 0", m.Shape.At(1), a.Shape.At(p.Axis), p.Axis)
+		return nil, shapeErr(op, Input(1), 1, "extent %d differs from %d of axis %d of input 0%s",
+			m.Shape.At(1), a.Shape.At(p.Axis), p.Axis, unstretched(m.Shape.At(1), a.Shape.At(p.Axis)))
 	}
 	var buf [MaxRank]int
 	ext := a.Shape.Append(buf[:0])

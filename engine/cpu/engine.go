@@ -64,10 +64,11 @@ type Engine struct {
 	extensions map[string]*engine.ExtensionCache
 
 	// What follows belongs to whoever is admitted.
-	pass    pass
-	workers []products
-	run     run
-	scratch []byte
+	pass     pass
+	workers  []products
+	run      run
+	branches branches
+	scratch  []byte
 }
 
 var _ engine.Execution = (*Engine)(nil)
@@ -78,6 +79,7 @@ type products struct {
 	provider, native engine.Products
 	gemm             engine.Gemm
 	space            native.Workspace
+	branch           run // of the branch that it runs
 	_                [64]byte
 }
 
@@ -124,7 +126,7 @@ func New(pool *Pool, opts Options) (*Engine, error) {
 	e.target = engine.Target{Kind: "cpu", Width: pool.width, Provider: e.provider.Name(), Detail: e.detail()}
 	e.id = unique.Make(e.target)
 	e.binder = e.bind
-	e.pass.e, e.run.e = e, e
+	e.pass.e, e.run.e, e.branches.e = e, e, e
 	e.buffers.keep, e.buffers.limit = e.opts.KeepBytes, e.opts.MaxBytes
 	return e, nil
 }
@@ -201,7 +203,7 @@ func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) (err error) {
 	done := false
 	defer func() { // one for both, for the sake of small operations; a goroutine that exits passes here too
 		if !done {
-			err = e.fail(k, recover())
+			err = e.fail(k.Op().Name(), recover())
 		}
 		e.pool.busy.Store(false)
 	}()
@@ -232,13 +234,28 @@ type pass struct {
 
 // Run implements engine.Pass.
 func (p *pass) Run(k engine.Kernel, out, in []*engine.Tensor) error {
+	if err := p.err(); err != nil {
+		return err
+	}
+	return p.e.execute(k, out, in)
+}
+
+// RunBranches implements engine.BranchPass.
+func (p *pass) RunBranches(branches [][]engine.Call) error {
+	if err := p.err(); err != nil {
+		return err
+	}
+	return p.e.branches.run(branches)
+}
+
+func (p *pass) err() error {
 	if err := p.e.Err(); err != nil {
 		return err
 	}
 	if !p.open.Load() {
 		return fmt.Errorf("%w: the pass has ended", engine.ErrBusy)
 	}
-	return p.e.execute(k, out, in)
+	return nil
 }
 
 // End implements engine.Pass.
@@ -260,7 +277,7 @@ func (e *Engine) execute(k engine.Kernel, out, in []*engine.Tensor) (err error) 
 	done := false
 	defer func() {
 		if !done {
-			err = e.fail(k, recover())
+			err = e.fail(k.Op().Name(), recover())
 		}
 	}()
 	err = e.run.kernel(ck, out, in)
@@ -269,8 +286,8 @@ func (e *Engine) execute(k engine.Kernel, out, in []*engine.Tensor) (err error) 
 }
 
 // fail breaks the engine after a panic v, or a Goexit if v is nil.
-func (e *Engine) fail(k engine.Kernel, v any) error {
-	b := &engine.BrokenError{Op: k.Op().Name(), Value: v, Stack: debug.Stack()}
+func (e *Engine) fail(op string, v any) error {
+	b := &engine.BrokenError{Op: op, Value: v, Stack: debug.Stack()}
 	if p, ok := v.(*Panic); ok {
 		b.Value, b.Stack = p.Value, p.Stack
 	}

@@ -26,15 +26,15 @@ const (
 // beat OpenBLAS, which has no complex kernels of that kind and treats real
 // products specially up to 100³ only, until its blocking pays.
 const (
-	smallProduct  = 20 * 20 * 20 // multiply-adds
-	treatedBetter = 100 * 100 * 100
-	middleProduct = 600 * 600 * 600
+	smallProduct  = 20. * 20 * 20 // multiply-adds
+	treatedBetter = 100. * 100 * 100
+	middleProduct = 600. * 600 * 600
 	smallExtent   = 8
 )
 
 // providerFor chooses by dtype and size alone.
 func (b *binder) providerFor(d engine.DType, c *contraction) gemmProvider {
-	e, size := b.e, c.sizeM*c.sizeN*c.sizeK
+	e, size := b.e, float64(c.sizeM)*float64(c.sizeN)*float64(c.sizeK)
 	switch {
 	case !d.IsFloat():
 		return gemmProvider{kind: plain}

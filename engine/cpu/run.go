@@ -58,13 +58,18 @@ type step interface {
 	run(r *run, w, part int)
 }
 
-// run is the state of the run going on. It lives in the engine.
+// run is the state of the run going on. It lives in the engine, or, of a run that
+// is part of a branch, in the worker.
 type run struct {
 	e    *Engine
 	base []unsafe.Pointer // per slot: the element at the tensor's offset
 	step step
 	bad  atomic.Int64 // what a check found, −1 for nothing
 	host lease
+
+	branch  bool // it stays on one worker
+	worker  int  // which runs what is not shared out
+	scratch []byte
 }
 
 func (r *run) kernel(k *kernel, out, in []*engine.Tensor) error {
@@ -80,10 +85,13 @@ func (r *run) kernel(k *kernel, out, in []*engine.Tensor) error {
 		return nil
 	}
 	if k.dot != nil {
-		k.dot.Run(&r.e.workers[0].space, out[0].HostPointer(), in[0].HostPointer(), in[1].HostPointer(), k.members)
+		k.dot.Run(&r.e.workers[r.worker].space, out[0].HostPointer(), in[0].HostPointer(), in[1].HostPointer(), k.members)
 		return nil
 	}
-	scratch := r.e.scratchFor(k.scratch)
+	scratch := r.scratch
+	if !r.branch {
+		scratch = r.e.scratchFor(k.scratch)
+	}
 	if k.host != nil {
 		return r.hosted(k, out, in, scratch)
 	}
@@ -114,13 +122,13 @@ func (r *run) kernel(k *kernel, out, in []*engine.Tensor) error {
 // all runs the parts of a step.
 func (r *run) all(s step) {
 	n := s.parts()
-	if n > 1 && r.e.pool.width > 1 {
+	if n > 1 && r.e.pool.width > 1 && !r.branch {
 		r.step = s
 		r.e.pool.run(r, n)
 		return
 	}
 	for part := range n {
-		s.run(r, 0, part)
+		s.run(r, r.worker, part)
 	}
 }
 

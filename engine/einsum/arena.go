@@ -5,17 +5,15 @@ import "slices"
 // place is where the elements of a node lie in the arena.
 type place struct{ offset, elements int }
 
-// lineElements keeps tensors of the arena on cache lines of their own: 8
+// lineElements keeps tensors of the arena on cache lines of their own: so many
 // elements of any floating type fill one or more of 64 bytes.
 const lineElements = 16
 
 // schedule puts the stages that no cut reaches first and gives every
-// intermediate its place in the arena: the lowest gap that holds it, from the
-// stage that makes it to the one that reads it. What a fixed stage makes for
-// one that varies stays for good.
+// intermediate its place in the arena, from the stage that makes it to the one
+// that reads it. What a fixed stage makes for one that varies stays for good.
 func (p *Plan) schedule() {
-	t := p.tree
-	varies := t.varying(p.cuts)
+	varies := p.tree.varying(p.cuts)
 	slices.SortStableFunc(p.stages, func(a, b stage) int { return rank(varies[a.node]) - rank(varies[b.node]) })
 	p.fixed = len(p.stages)
 	if i := slices.IndexFunc(p.stages, func(s stage) bool { return varies[s.node] }); i >= 0 {
@@ -24,28 +22,65 @@ func (p *Plan) schedule() {
 	if len(p.cuts) == 0 {
 		p.fixed = 0 // nothing to share: operands may change between runs
 	}
-
-	p.places = make([]place, len(t.nodes))
-	var used []place
-	for _, s := range p.stages {
-		if s.node != len(t.nodes)-1 { // the output lies in the caller's tensor
-			elements := 1
-			for _, l := range p.orders[s.node] {
-				elements *= p.sizes[l]
+	p.places = make([]place, len(p.tree.nodes))
+	a := layer{plan: p, places: p.places}
+	for i := range p.stages {
+		s := &p.stages[i]
+		a.put(s)
+		for _, from := range [2]int{s.left, s.right} {
+			if from != None && from != s.node && (!varies[s.node] || varies[from] || p.fixed == 0) {
+				a.free(from)
 			}
-			at := fit(used, max(elements, 1))
-			p.places[s.node] = at
-			used = append(used, at)
-			slices.SortFunc(used, func(a, b place) int { return a.offset - b.offset })
-			p.arena = max(p.arena, at.offset+at.elements)
-		}
-		for _, from := range []int{s.left, s.right} {
-			if from == None || from == s.node || varies[s.node] && !varies[from] && p.fixed > 0 {
-				continue
-			}
-			used = slices.DeleteFunc(used, func(at place) bool { return at == p.places[from] })
 		}
 	}
+	p.arena = a.end
+}
+
+// layer lays tensors into the arena, each into the lowest gap that holds it.
+type layer struct {
+	plan   *Plan
+	places []place // of nodes
+	from   int     // the lowest offset to take
+	used   []place // by offset
+	end    int     // of all that was ever used
+}
+
+// put gives the result of a stage its place. The output lies in the caller's tensor.
+func (a *layer) put(s *stage) {
+	if s.node == len(a.places)-1 {
+		return
+	}
+	elements := 1
+	for _, l := range a.plan.orders[s.node] {
+		elements *= a.plan.sizes[l]
+	}
+	at := a.fit(max(elements, 1))
+	a.places[s.node] = at
+	a.use(at)
+}
+
+func (a *layer) use(at place) {
+	a.used = append(a.used, at)
+	slices.SortFunc(a.used, func(a, b place) int { return a.offset - b.offset })
+	a.end = max(a.end, at.offset+at.elements)
+}
+
+// free gives back the place of a node, if it has one.
+func (a *layer) free(node int) {
+	a.used = slices.DeleteFunc(a.used, func(at place) bool { return at == a.places[node] })
+}
+
+// fit returns the lowest place for elements between the used ones.
+func (a *layer) fit(elements int) place {
+	elements = aligned(elements)
+	offset := a.from
+	for _, u := range a.used {
+		if u.offset-offset >= elements {
+			break
+		}
+		offset = u.offset + u.elements
+	}
+	return place{offset: offset, elements: elements}
 }
 
 // varying says of each node whether it differs from slice to slice.
@@ -67,20 +102,6 @@ func rank(varies bool) int {
 		return 1
 	}
 	return 0
-}
-
-// fit returns the lowest place for elements between the used ones, which are
-// sorted.
-func fit(used []place, elements int) place {
-	elements = aligned(elements)
-	offset := 0
-	for _, u := range used {
-		if u.offset-offset >= elements {
-			break
-		}
-		offset = u.offset + u.elements
-	}
-	return place{offset: offset, elements: elements}
 }
 
 // aligned rounds up to whole lines.

@@ -16,14 +16,51 @@ type PathOptions struct {
 	Refined int
 	// Seed changes the paths tried after the first.
 	Seed uint64
+	// Objective is what the path is to have least of; 0 means FewestOperations.
+	Objective Objective
 }
 
-// FindPath finds a path of few multiply-adds: the cheapest of several greedy
-// paths (see [Greedy]), each improved (see [Improve]). It depends on the
+// Objective is what is minimised.
+type Objective uint8
+
+// The objectives.
+const (
+	// FewestOperations: the fewest multiply-adds.
+	FewestOperations Objective = iota
+	// SmallestIntermediate: the smallest largest result of a step, and of equals
+	// the fewest multiply-adds.
+	SmallestIntermediate
+)
+
+// score is what paths are compared by, the first number first. Less is better.
+type score [2]float64
+
+func (o Objective) score(operations, largest float64) score {
+	if o == SmallestIntermediate {
+		return score{largest, operations}
+	}
+	return score{operations, largest}
+}
+
+func (a score) compare(b score) int { return cmp.Or(cmp.Compare(a[0], b[0]), cmp.Compare(a[1], b[1])) }
+
+func (o PathOptions) check() error {
+	if o.Objective > SmallestIntermediate {
+		return wrong(ErrPath, "there is no objective %d; give FewestOperations or SmallestIntermediate", o.Objective)
+	}
+	return nil
+}
+
+// FindPath finds a path of few multiply-adds, or of small intermediates, as
+// o.Objective says: the best of several greedy paths (see [Greedy]), each improved
+// (see [Improve]); of up to 11 operands the best there is. It depends on the
 // arguments alone; the default takes less than a second for some hundred
-// operands. Errors are an *[Error] about the shapes. Where memory is bounded,
-// [FindPlan] finds path and cuts together.
+// operands. Errors are an *[Error] about the shapes or the objective. Where memory
+// is bounded, [FindPlan] finds path and cuts together.
 func FindPath(s Subscripts, shapes [][]int, o PathOptions) (Path, error) {
+	if err := o.check(); err != nil {
+		return nil, err
+	}
 	n, err := newNetwork(s, shapes)
 	if err != nil {
 		return nil, err
@@ -35,9 +72,9 @@ func FindPath(s Subscripts, shapes [][]int, o PathOptions) (Path, error) {
 	var best *refiner
 	trees = trees[:min(o.refined(), len(trees))]
 	for _, t := range trees {
-		r := newRefiner(t, refineBudget/o.refined(), 0)
+		r := newRefiner(t, refineBudget/o.refined(), 0, o.Objective)
 		r.refine()
-		if best == nil || r.total() < best.total() {
+		if best == nil || r.score().compare(best.score()) < 0 {
 			best = r
 		}
 	}
@@ -51,11 +88,11 @@ func (o PathOptions) refined() int {
 	return o.Refined
 }
 
-// greedyTrees are the trees of several greedy paths, the cheapest first.
+// greedyTrees are the trees of several greedy paths, the best first.
 func greedyTrees(n *network, o PathOptions) ([]*tree, error) {
 	type candidate struct {
-		tree *tree
-		cost float64
+		tree  *tree
+		score score
 	}
 	var found []candidate
 	for trial := range greedyTrials(n, o.Trials) {
@@ -69,10 +106,10 @@ func greedyTrees(n *network, o PathOptions) ([]*tree, error) {
 		if err != nil {
 			return nil, err
 		}
-		operations, _, _ := t.measure(n.sizes, nil)
-		found = append(found, candidate{t, operations})
+		operations, _, largest := t.measure(n.sizes, nil)
+		found = append(found, candidate{t, o.Objective.score(operations, float64(largest))})
 	}
-	slices.SortStableFunc(found, func(a, b candidate) int { return cmp.Compare(a.cost, b.cost) })
+	slices.SortStableFunc(found, func(a, b candidate) int { return a.score.compare(b.score) })
 	trees := make([]*tree, len(found))
 	for i, c := range found {
 		trees[i] = c.tree

@@ -1,15 +1,17 @@
 package einsum
 
 import (
+	"errors"
 	"math"
 	"math/rand/v2"
 	"reflect"
+	"strings"
 	"testing"
 )
 
-// fewest tries every order of contraction.
-func fewest(t *testing.T, n *network, operands int) float64 {
-	best := math.Inf(1)
+// fewest tries every order of contraction, for the best score.
+func fewest(t *testing.T, n *network, operands int, o Objective) score {
+	best := score{math.Inf(1), math.Inf(1)}
 	var try func(path Path, left int)
 	try = func(path Path, left int) {
 		if left == 1 {
@@ -17,8 +19,10 @@ func fewest(t *testing.T, n *network, operands int) float64 {
 			if err != nil {
 				t.Fatal(err)
 			}
-			operations, _, _ := tr.measure(n.sizes, nil)
-			best = min(best, operations)
+			operations, _, largest := tr.measure(n.sizes, nil)
+			if here := o.score(operations, float64(largest)); here.compare(best) < 0 {
+				best = here
+			}
 			return
 		}
 		for j := range left {
@@ -81,10 +85,90 @@ func TestSmallNetworksGetTheFewestOperations(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, want := operations(t, s, shapes, path), fewest(t, n, operands)
+		got, want := operations(t, s, shapes, path), fewest(t, n, operands, FewestOperations)[0]
 		if math.Abs(got-want) > 1e-9*want {
 			t.Errorf("%v %v: %g operations, %g are enough", s, shapes, got, want)
 		}
+	}
+}
+
+func TestSmallNetworksGetTheSmallestIntermediates(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 2))
+	for range 60 {
+		operands := 1 + rng.IntN(6)
+		s, shapes := randomNetwork(rng, operands, 2+rng.IntN(7))
+		for _, shape := range shapes { // so unequal that it matters
+			for axis := range shape {
+				shape[axis] *= shape[axis]
+			}
+		}
+		path, err := FindPath(s, shapes, PathOptions{Trials: 1, Objective: SmallestIntermediate})
+		if err != nil {
+			t.Fatal(err)
+		}
+		n, err := newNetwork(s, shapes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		p, err := NewPlan(s, shapes, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, want := SmallestIntermediate.score(p.cost.Operations, float64(p.cost.Largest)), fewest(t, n, operands, SmallestIntermediate)
+		if got[0] != want[0] || math.Abs(got[1]-want[1]) > 1e-9*want[1] {
+			t.Errorf("%v %v: %v elements and operations, %v are enough", s, shapes, got, want)
+		}
+	}
+	// (ab)c makes 1·100 elements in 1800 multiply-adds, a(bc) 9·9 in 8181.
+	s, shapes := mustParse(t, "ab,bc,cd->ad"), [][]int{{1, 9}, {9, 100}, {100, 9}}
+	for o, want := range map[Objective]Cost{FewestOperations: {Operations: 1800, Largest: 100}, SmallestIntermediate: {Operations: 8181, Largest: 81}} {
+		p, err := FindPlan(s, shapes, PlanOptions{PathOptions: PathOptions{Objective: o}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if c := p.Cost(); c.Operations != want.Operations || c.Largest != want.Largest {
+			t.Errorf("objective %d: %+v, want %+v", o, c, want)
+		}
+	}
+}
+
+// Of larger networks the objectives give what they are for.
+func TestObjectives(t *testing.T) {
+	rng := rand.New(rand.NewPCG(8, 3))
+	for range 12 {
+		operands := 14 + rng.IntN(20)
+		s, shapes := randomNetwork(rng, operands, operands)
+		var costs [2]Cost
+		for o := range costs {
+			p, err := FindPlan(s, shapes, PlanOptions{PathOptions: PathOptions{Objective: Objective(o), Trials: 8}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			costs[o] = p.Cost()
+		}
+		if costs[1].Largest > costs[0].Largest || costs[0].Operations > costs[1].Operations*(1+1e-9) {
+			t.Errorf("%v %v: fewest operations %+v, smallest intermediate %+v", s, shapes, costs[0], costs[1])
+		}
+	}
+	s, shapes := mustParse(t, "ab,bc->ac"), [][]int{{2, 3}, {3, 4}}
+	if _, err := FindPath(s, shapes, PathOptions{Objective: 2}); !errors.Is(err, ErrPath) || !strings.Contains(err.Error(), "no objective 2") {
+		t.Errorf("objective 2: %v", err)
+	}
+	if _, err := FindPlan(s, shapes, PlanOptions{PathOptions: PathOptions{Objective: 7}}); !errors.Is(err, ErrPath) {
+		t.Errorf("objective 7: %v", err)
+	}
+	// Under a bound on memory.
+	s, shapes, err := lattice(4, 5)
+	if err != nil {
+		t.Fatal(err)
+	}
+	bound := Limits{Largest: 64, Peak: 4096}
+	p, err := FindPlan(s, shapes, PlanOptions{PathOptions: PathOptions{Objective: SmallestIntermediate, Trials: 4}, Limits: bound})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := p.Cost(); c.Largest > bound.Largest || c.Peak > bound.Peak {
+		t.Errorf("%+v: %+v", bound, c)
 	}
 }
 

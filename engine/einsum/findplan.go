@@ -12,10 +12,10 @@ type PlanOptions struct {
 	Limits
 }
 
-// FindPlan finds a plan of few multiply-adds, all slices together, whose slices
-// meet the limits: of several paths (see [FindPath]), improved as they are and,
+// FindPlan finds a plan of few multiply-adds, all slices together, or of small
+// intermediates, as o.Objective says, whose slices meet the limits: of several paths (see [FindPath]), improved as they are and,
 // where their results are too large, with large results made dear, it takes the
-// one that is cheapest when it is cut as [Plan.FindCuts] chooses, and improves it
+// one that is best when it is cut as [Plan.FindCuts] chooses, and improves it
 // again with those labels cut. It depends on the arguments alone, so ranks that
 // call it alike have the same plan. The default takes a second or two for some
 // hundred operands.
@@ -23,7 +23,7 @@ type PlanOptions struct {
 // Errors are an *[Error] about the shapes, or a [*LimitError] with the smallest
 // limit that was found to be met.
 func FindPlan(s Subscripts, shapes [][]int, o PlanOptions) (*Plan, error) {
-	if err := o.Limits.check(); err != nil {
+	if err := cmp.Or(o.Limits.check(), o.PathOptions.check()); err != nil {
 		return nil, err
 	}
 	n, err := newNetwork(s, shapes)
@@ -34,7 +34,7 @@ func FindPlan(s Subscripts, shapes [][]int, o PlanOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := planFinder{subscripts: s, network: n, limits: o.Limits, budget: refineBudget / o.refined()}
+	f := planFinder{subscripts: s, network: n, limits: o.Limits, objective: o.Objective, budget: refineBudget / o.refined()}
 	for _, t := range trees[:min(o.refined(), len(trees))] {
 		p, tight, err := f.try(t, 0)
 		if err != nil {
@@ -72,6 +72,7 @@ type planFinder struct {
 	*network
 	subscripts Subscripts
 	limits     Limits
+	objective  Objective
 	budget     int // of refining, for each try
 	best       *Plan
 	failure    error // why there is none
@@ -92,10 +93,10 @@ func (f *planFinder) again(p *Plan, bound float64) error {
 }
 
 // try refines a tree, which may be of the network with other sizes, and cuts it.
-// It keeps the plan if it is the cheapest so far, and says whether memory is what
+// It keeps the plan if it is the best so far, and says whether memory is what
 // it had to be cut for. Without a plan that meets the limits it keeps the failure.
 func (f *planFinder) try(t *tree, bound float64) (p *Plan, tight bool, err error) {
-	r := newRefiner(t, f.budget, bound)
+	r := newRefiner(t, f.budget, bound, f.objective)
 	r.refine()
 	path := r.path()
 	if t, err = newTree(f.network, path); err != nil {
@@ -116,13 +117,14 @@ func (f *planFinder) try(t *tree, bound float64) (p *Plan, tight bool, err error
 		}
 		return nil, tight, nil
 	}
-	if f.best == nil || cheaper(p, f.best) {
+	if f.best == nil || f.better(p, f.best) {
 		f.best = p
 	}
 	return p, tight, nil
 }
 
-// cheaper orders plans by multiply-adds, then slices, then memory.
-func cheaper(a, b *Plan) bool {
-	return cmp.Or(cmp.Compare(a.cost.Operations, b.cost.Operations), cmp.Compare(a.Slices(), b.Slices()), cmp.Compare(a.cost.Peak, b.cost.Peak)) < 0
+// better orders plans by the objective, then by slices, then by memory.
+func (f *planFinder) better(a, b *Plan) bool {
+	of := func(p *Plan) score { return f.objective.score(p.cost.Operations, float64(p.cost.Largest)) }
+	return cmp.Or(of(a).compare(of(b)), cmp.Compare(a.Slices(), b.Slices()), cmp.Compare(a.cost.Peak, b.cost.Peak)) < 0
 }

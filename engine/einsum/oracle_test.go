@@ -12,6 +12,7 @@ import (
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/blas"
 	"github.com/hataori/hataori-go/engine/cpu"
+	"github.com/hataori/hataori-go/engine/native"
 	"github.com/hataori/hataori-go/engine/ref"
 )
 
@@ -228,6 +229,19 @@ func testRandom[T float32 | float64 | complex64 | complex128](t *testing.T, tole
 	for name, open := range engines(t) {
 		t.Run(name, func(t *testing.T) { testRandomOn[T](t, open(t), tolerance) })
 	}
+	for _, limit := range []native.Level{native.Portable, native.AVX2} { // without some of what the processor has
+		if native.Best(limit) != limit || native.Best(native.Auto) == limit {
+			continue
+		}
+		t.Run("native1 "+limit.String(), func(t *testing.T) {
+			e, err := cpu.Serial(cpu.Options{Native: native.Options{Limit: limit}})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer e.Close()
+			testRandomOn[T](t, e, tolerance)
+		})
+	}
 }
 
 // engines opens CPU engines of both providers, as far as they are there, and of
@@ -306,4 +320,77 @@ func TestRandomEinsums(t *testing.T) {
 	t.Run("float64", func(t *testing.T) { testRandom[float64](t, 1e-12) })
 	t.Run("complex64", func(t *testing.T) { testRandom[complex64](t, 2e-5) })
 	t.Run("complex128", func(t *testing.T) { testRandom[complex128](t, 1e-12) })
+}
+
+// largeCase draws operands of a network whose steps are worth more than one worker.
+func largeCase(rng *rand.Rand) (Subscripts, [][]int, Path) {
+	for {
+		s, shapes := randomNetwork(rng, 2+rng.IntN(4), 4+rng.IntN(4))
+		for _, shape := range shapes {
+			for axis := range shape {
+				if shape[axis] > 1 {
+					shape[axis] = 13*shape[axis] - 11
+				}
+			}
+		}
+		path, err := Greedy(s, shapes, GreedyOptions{Trials: 1})
+		if err != nil {
+			continue // too large to be addressed
+		}
+		p, err := NewPlan(s, shapes, path)
+		if err != nil {
+			continue
+		}
+		if c := p.Cost(); c.Operations > 15e5 && c.Operations < 3e6 && c.Peak < 1<<20 && product(p.OutputShape()) < 1<<20 {
+			return s, shapes, path
+		}
+	}
+}
+
+// Contractions that more than one worker share have the values of the reference
+// engine, and the bits do not change from run to run.
+func testWorkers[T float32 | float64 | complex64 | complex128](t *testing.T, tolerance float64) {
+	cases := 2
+	if testing.Short() {
+		cases = 1
+	}
+	rng := rand.New(rand.NewPCG(41, 42))
+	for range cases {
+		s, shapes, path := largeCase(rng)
+		p, err := NewPlan(s, shapes, path)
+		if err != nil {
+			t.Fatal(err)
+		}
+		operands := make([]*engine.Tensor, len(shapes))
+		for k, shape := range shapes {
+			values := make([]complex128, product(shape))
+			for i := range values { // positive, so that relative errors mean what they say
+				values[i] = complex(0.5+rng.Float64(), 0)
+				if engine.DTypeOf[T]().IsComplex() {
+					values[i] *= 1 + 1i
+				}
+			}
+			operands[k] = tensorOf[T](t, values, shape, rng.IntN(3) == 0)
+		}
+		want := contract[T](t, ref.New(), p, operands)
+		for name, open := range engines(t) {
+			e := open(t)
+			got := contract[T](t, e, p, operands)
+			for i := range want {
+				if d, w := cmplx.Abs(toComplex(got[i])-toComplex(want[i])), cmplx.Abs(toComplex(want[i])); !(d <= tolerance*w) {
+					t.Fatalf("%s: %v of %v: element %d is %v, the reference engine makes %v", name, s, shapes, i, got[i], want[i])
+				}
+			}
+			if again := contract[T](t, e, p, operands); !slices.Equal(got, again) {
+				t.Errorf("%s: %v of %v: two runs, two results", name, s, shapes)
+			}
+		}
+	}
+}
+
+func TestWorkersAgainstTheReferenceEngine(t *testing.T) {
+	t.Run("float32", func(t *testing.T) { testWorkers[float32](t, 1e-4) })
+	t.Run("float64", func(t *testing.T) { testWorkers[float64](t, 1e-12) })
+	t.Run("complex64", func(t *testing.T) { testWorkers[complex64](t, 1e-4) })
+	t.Run("complex128", func(t *testing.T) { testWorkers[complex128](t, 1e-12) })
 }

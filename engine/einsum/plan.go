@@ -26,7 +26,8 @@ type Cost struct {
 	// Peak is the number of elements that an engine holds for intermediates:
 	// the arena, and the scratch that products of tensors need which do not
 	// lie as matrices. Operands and output are the caller's. It holds for
-	// operands that lie compact, to within 5 %.
+	// operands that lie compact, to within 5 %. Engines of one worker hold
+	// a little less where others run branches at the same time.
 	Peak int
 }
 
@@ -47,6 +48,7 @@ type Plan struct {
 	fixed      int     // stages[:fixed] are the same in every slice
 	orders     [][]int // labels of each node as they lie in memory
 	places     []place // where each node lies in the arena
+	wide       *wide   // the same for engines of more than one worker, where it differs
 	arena      int     // elements of the arena
 	cost       Cost
 }
@@ -84,13 +86,13 @@ func newPlan(s Subscripts, path Path, t *tree, cuts []cut) (*Plan, error) {
 	}
 	p.layOut()
 	p.schedule()
+	p.branch()
+	if p.arena > maxElements {
+		return nil, wrong(ErrSize, "the intermediates have more elements than can be addressed; take another path or cut its labels")
+	}
 	p.cost.Operations, p.cost.Shared, p.cost.Largest = t.measure(p.sizes, cuts)
 	p.cost.PerSlice = (p.cost.Operations - p.cost.Shared) / float64(p.Slices())
-	scratch := 0
-	for i := range p.stages {
-		scratch = max(scratch, p.scratch(&p.stages[i]))
-	}
-	p.cost.Peak = p.arena + scratch
+	p.cost.Peak = p.arena + p.mostScratch()
 	return p, nil
 }
 

@@ -83,6 +83,16 @@ func TestCost(t *testing.T) {
 	if c := hyper.Cost(); c.Operations != 4*2*3+4*2*3 || c.Largest != 24 {
 		t.Errorf("hyper-edge: %+v", c)
 	}
+	// Labels a and d are nowhere else: they are summed before the step.
+	early := mustPlan(t, "ab,bcd->c", Path{{0, 1}}, []int{5, 2}, []int{2, 3, 7})
+	if c := early.Cost(); c.Operations != 2*3 || len(early.stages) != 3 {
+		t.Errorf("private labels: %+v in %d stages", c, len(early.stages))
+	}
+	// Label b ends with the first two, though a third step could sum it too.
+	middle := mustPlan(t, "ab,bc,cd->ad", Path{{0, 1}, {0, 1}}, []int{2, 3}, []int{3, 4}, []int{4, 5})
+	if st := middle.Steps(); slices.Contains(st[0].Result, 'b') || !slices.Contains(st[0].Result, 'c') {
+		t.Errorf("step 0 makes %v", st[0].Result)
+	}
 	cut, err := chain.Slice(Cut{'l', 7})
 	if err != nil {
 		t.Fatal(err)

@@ -17,12 +17,17 @@ type Prepared struct {
 	dtype  engine.DType
 	specs  []engine.Spec // of the whole operands
 	out    engine.Spec   // of a slice's output
+	stages []stage       // the plan's, in the order for this engine
+	places []place
 	arena  *engine.Tensor
 	steps  []step
-	reads  []read
-	shared bool // the stages that are the same in every slice have run
-	closed bool
-	loaded []*engine.Tensor // whole operands
+	// The first steps as branches, which run at the same time.
+	branches [][]engine.Call
+	trunk    int // steps in them
+	reads    []read
+	shared   bool // the stages that are the same in every slice have run
+	closed   bool
+	loaded   []*engine.Tensor // whole operands
 	// What is read of them: they, or copies that RunScaled made.
 	sources []*engine.Tensor
 	scaling *scaling       // nil until RunScaled
@@ -39,7 +44,6 @@ type Prepared struct {
 type step struct {
 	kernel  engine.Kernel
 	out, in []*engine.Tensor
-	stage   int
 }
 
 // read is an argument of a step that lies in an operand.
@@ -59,7 +63,12 @@ func (p *Plan) Prepare(e engine.Execution, operands ...engine.Spec) (*Prepared, 
 	if err := p.checkSpecs(operands); err != nil {
 		return nil, err
 	}
-	r := &Prepared{plan: p, engine: e, dtype: operands[0].DType, specs: make([]engine.Spec, len(operands)), start: make([]int, len(p.sizes))}
+	r := &Prepared{plan: p, engine: e, dtype: operands[0].DType, specs: make([]engine.Spec, len(operands)), start: make([]int, len(p.sizes)),
+		stages: p.stages, places: p.places}
+	branching := p.wide != nil && e.Target().Width > 1
+	if branching {
+		r.stages, r.places = p.wide.stages, p.wide.places
+	}
 	for k, s := range operands {
 		r.specs[k] = s.Canonical()
 	}
@@ -69,10 +78,13 @@ func (p *Plan) Prepare(e engine.Execution, operands ...engine.Spec) (*Prepared, 
 	if r.arena, err = e.Alloc(arena); err != nil {
 		return nil, fmt.Errorf("einsum: memory for the intermediates: %w", err)
 	}
-	for i := range p.stages {
+	for i := range r.stages {
 		if err := r.bind(i); err != nil {
-			return nil, errors.Join(fmt.Errorf("einsum: %v: %w", p.stageName(i), err), r.Close())
+			return nil, errors.Join(fmt.Errorf("einsum: %v: %w", r.stageName(i), err), r.Close())
 		}
+	}
+	if branching {
+		r.branch(p.wide.ends)
 	}
 	if len(distinct(p.tree.output)) < len(p.tree.output) {
 		if r.zero, err = e.Bind(engine.Fill{Spec: r.out}, nil, []engine.Spec{r.out}); err != nil {
@@ -80,6 +92,18 @@ func (p *Plan) Prepare(e engine.Execution, operands ...engine.Spec) (*Prepared, 
 		}
 	}
 	return r, nil
+}
+
+// branch makes calls of the steps that are in branches.
+func (r *Prepared) branch(ends []int) {
+	for _, end := range ends {
+		var calls []engine.Call
+		for ; r.trunk < end; r.trunk++ {
+			st := &r.steps[r.trunk]
+			calls = append(calls, engine.Call{Kernel: st.kernel, Out: st.out, In: st.in})
+		}
+		r.branches = append(r.branches, calls)
+	}
 }
 
 // Bytes is the memory of the engine that the plan holds or borrows for
@@ -90,7 +114,15 @@ func (r *Prepared) Bytes() int {
 	for _, st := range r.steps {
 		scratch = max(scratch, st.kernel.Workspace())
 	}
-	return r.arena.Spec().Bytes() + scratch
+	beside := 0
+	for _, calls := range r.branches {
+		most := 0
+		for _, c := range calls {
+			most = max(most, c.Kernel.Workspace())
+		}
+		beside += most
+	}
+	return r.arena.Spec().Bytes() + max(scratch, beside)
 }
 
 func (p *Plan) checkSpecs(specs []engine.Spec) error {
@@ -113,19 +145,20 @@ func (p *Plan) checkSpecs(specs []engine.Spec) error {
 }
 
 // stageName says in an error which stage failed.
-func (p *Plan) stageName(i int) string {
-	if s := p.stages[i]; s.right != None {
-		return fmt.Sprintf("step %d", s.node-len(p.tree.operands))
+func (r *Prepared) stageName(i int) string {
+	s := &r.stages[i]
+	if s.right != None {
+		return fmt.Sprintf("step %d", s.node-len(r.plan.tree.operands))
 	}
-	return fmt.Sprintf("operand %d", p.stages[i].node)
+	return fmt.Sprintf("operand %d", s.node)
 }
 
 // bind turns stage i into a step.
 func (r *Prepared) bind(i int) error {
-	s := &r.plan.stages[i]
+	s := &r.stages[i]
 	op, outOrder, inOrders := s.operation()
 	from := []int{s.left, s.right}[:len(inOrders)]
-	st := step{stage: i, in: make([]*engine.Tensor, len(from)), out: make([]*engine.Tensor, 1)}
+	st := step{in: make([]*engine.Tensor, len(from)), out: make([]*engine.Tensor, 1)}
 	ins := make([]engine.Spec, len(from))
 	for arg, node := range from {
 		ins[arg] = r.view(node, inOrders[arg], s.node != node)
@@ -185,7 +218,7 @@ func count(from, n int) engine.Axes {
 
 // inArena reports whether the tensor of a node lies in the arena. Operands
 // without private labels are read where they are.
-func (r *Prepared) inArena(node int) bool { return r.plan.places[node].elements > 0 }
+func (r *Prepared) inArena(node int) bool { return r.places[node].elements > 0 }
 
 // view is the spec of a node seen in an order of labels: as it was made by its
 // stage, or, for an operand that is read in place, as the caller has it.
@@ -213,7 +246,7 @@ func (r *Prepared) view(node int, order []int, made bool) engine.Spec {
 
 // place is the tensor of a node in the arena.
 func (r *Prepared) place(node int, spec engine.Spec) (*engine.Tensor, error) {
-	return engine.NewTensor(spec, r.arena.Offset()+r.plan.places[node].offset, r.arena.Buffer())
+	return engine.NewTensor(spec, r.arena.Offset()+r.places[node].offset, r.arena.Buffer())
 }
 
 // Load gives the operands that the following runs read, of the specs that the
@@ -315,23 +348,42 @@ func (r *Prepared) Run(out *engine.Tensor, i int) error {
 		return err
 	}
 	defer pass.End()
-	todo := r.steps
-	if r.shared {
-		todo = r.steps[r.plan.fixed:]
-	}
 	if r.zero != nil {
 		r.zeroOut[0] = out
 		if err := pass.Run(r.zero, r.zeroOut[:], nil); err != nil {
 			return fmt.Errorf("einsum: output: %w", err)
 		}
 	}
-	for _, st := range todo {
+	first := 0
+	if r.shared {
+		first = r.plan.fixed
+	}
+	if p, ok := pass.(engine.BranchPass); ok && r.branches != nil {
+		if err := p.RunBranches(r.branches); err != nil {
+			return r.branchFailed(err)
+		}
+		first = r.trunk
+	}
+	for i := first; i < len(r.steps); i++ {
+		st := &r.steps[i]
 		if err := pass.Run(st.kernel, st.out, st.in); err != nil {
-			return fmt.Errorf("einsum: %v: %w", r.plan.stageName(st.stage), err)
+			return fmt.Errorf("einsum: %v: %w", r.stageName(i), err)
 		}
 	}
 	r.shared = true
 	return nil
+}
+
+// branchFailed names the step whose call failed.
+func (r *Prepared) branchFailed(err error) error {
+	if e := (*engine.BranchError)(nil); errors.As(err, &e) {
+		i := e.Call
+		for _, calls := range r.branches[:e.Branch] {
+			i += len(calls)
+		}
+		return fmt.Errorf("einsum: %v: %w", r.stageName(i), e.Err)
+	}
+	return fmt.Errorf("einsum: %w", err)
 }
 
 // ready says whether slice i can be run.

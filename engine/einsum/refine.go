@@ -33,7 +33,7 @@ func Improve(s Subscripts, shapes [][]int, path Path) (Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	r := newRefiner(t, refineBudget, 0)
+	r := newRefiner(t, refineBudget, 0, FewestOperations)
 	r.refine()
 	return r.path(), nil
 }
@@ -46,21 +46,24 @@ type refiner struct {
 	leaves int
 	root   int
 	work   []float64 // multiply-adds of each step
+	size   []float64 // elements of each result, 0 of operands
 	budget int
 	bound  float64 // results above it cost more; 0: none do
+	aim    Objective
 	sweep  int
 	random *rand.Rand // for the parts' shapes
 
 	part part
 }
 
-func newRefiner(t *tree, budget int, bound float64) *refiner {
+func newRefiner(t *tree, budget int, bound float64, aim Objective) *refiner {
 	r := &refiner{network: t.network, nodes: slices.Clone(t.nodes), leaves: len(t.operands), root: len(t.nodes) - 1, budget: budget,
-		bound: bound, random: rand.New(rand.NewPCG(1, 2))}
-	r.work = make([]float64, len(r.nodes))
+		bound: bound, aim: aim, random: rand.New(rand.NewPCG(1, 2))}
+	r.work, r.size = make([]float64, len(r.nodes)), make([]float64, len(r.nodes))
 	for i := range r.nodes {
 		if nd := &r.nodes[i]; nd.left != None {
-			r.work[i] = r.volume(nd.spanned) * r.dearer(r.volume(nd.labels))
+			r.size[i] = r.volume(nd.labels)
+			r.work[i] = r.volume(nd.spanned) * r.dearer(r.size[i])
 		}
 	}
 	return r
@@ -83,12 +86,12 @@ func (r *refiner) volume(labels set) float64 {
 	return v
 }
 
-func (r *refiner) total() float64 {
+func (r *refiner) score() score {
 	sum := 0.0
 	for _, w := range r.work {
 		sum += w
 	}
-	return sum
+	return r.aim.score(sum, slices.Max(r.size))
 }
 
 func (r *refiner) refine() {
@@ -100,14 +103,14 @@ func (r *refiner) refine() {
 		return
 	}
 	idle := 0 // sweeps in succession that gained nothing
-	for before := r.total(); r.budget > 0 && idle < idleSweeps; r.sweep++ {
+	for before := r.score(); r.budget > 0 && idle < idleSweeps; r.sweep++ {
 		for _, i := range r.postOrder() {
 			if r.nodes[i].left != None && r.budget > 0 {
 				r.improve(i, partBranches)
 			}
 		}
-		after := r.total()
-		if idle++; after < before*(1-worthwhile) {
+		after := r.score()
+		if idle++; after[0] < before[0]*(1-worthwhile) || after[0] == before[0] && after[1] < before[1]*(1-worthwhile) {
 			idle = 0
 		}
 		before = after
@@ -139,6 +142,8 @@ type part struct {
 	sizes    []float64
 	sets     []uint64  // for each subset, the labels that what it makes has
 	cost     []float64 // for each subset, the least multiply-adds
+	largest  []float64 // for each subset, the largest result on the way to it, where that counts
+	least    float64   // what results of the part cannot bring it below
 	split    []int     // for each subset, one side of the best split
 }
 
@@ -154,9 +159,17 @@ func (r *refiner) improve(top, most int) {
 		before += r.work[i]
 	}
 	r.describe(top)
-	r.solve()
 	all := 1<<len(p.branches) - 1
-	if p.cost[all] < before*(1-1e-9) {
+	better := false
+	if r.aim == SmallestIntermediate {
+		was := r.elsewhere()
+		r.solveSizes()
+		better = p.largest[all] < was || p.largest[all] == was && p.cost[all] < before*(1-1e-9)
+	} else {
+		r.solve()
+		better = p.cost[all] < before*(1-1e-9)
+	}
+	if better {
 		free := slices.Clone(p.inner)
 		r.rebuild(top, all, &free)
 	}
@@ -265,6 +278,59 @@ func (r *refiner) solve() {
 	}
 }
 
+// elsewhere finds the largest result outside of the part, below which nothing is
+// gained, and returns the largest of all.
+func (r *refiner) elsewhere() float64 {
+	p := &r.part
+	largest := slices.Max(r.size)
+	inner := 0.0
+	for _, i := range p.inner {
+		inner = max(inner, r.size[i])
+	}
+	p.least = largest
+	if inner == largest {
+		p.least = 0
+		for i, size := range r.size {
+			if !slices.Contains(p.inner, i) {
+				p.least = max(p.least, size)
+			}
+		}
+	}
+	return largest
+}
+
+// solveSizes fills the tables so that the largest result comes first, then the
+// multiply-adds.
+func (r *refiner) solveSizes() {
+	p := &r.part
+	subsets := 1 << len(p.branches)
+	p.cost = slices.Grow(p.cost[:0], subsets)[:subsets]
+	p.largest = slices.Grow(p.largest[:0], subsets)[:subsets]
+	p.split = slices.Grow(p.split[:0], subsets)[:subsets]
+	for s := 1; s < subsets; s++ {
+		if s&(s-1) == 0 {
+			p.cost[s], p.largest[s] = 0, p.least
+			continue
+		}
+		own, low := p.volume(s, s), s&-s
+		best, split := score{math.Inf(1), math.Inf(1)}, low
+		for a := (s - 1) & s; a > 0; a = (a - 1) & s {
+			if a&low == 0 {
+				continue
+			}
+			r.budget--
+			here := score{max(own, p.largest[a], p.largest[s^a]), p.cost[a] + p.cost[s^a]}
+			if here.compare(best) >= 0 {
+				continue
+			}
+			if here[1] += p.volume(a, s^a) * r.dearer(own); here.compare(best) < 0 {
+				best, split = here, a
+			}
+		}
+		p.largest[s], p.cost[s], p.split[s] = best[0], best[1], split
+	}
+}
+
 // volume counts the multiply-adds of joining two subsets, or the elements of one
 // given twice.
 func (p *part) volume(a, b int) float64 {
@@ -300,7 +366,8 @@ func (r *refiner) rebuild(i, subset int, free *[]int) {
 		r.rebuild(made[k], s, free)
 	}
 	r.nodes[i].left, r.nodes[i].right = made[0], made[1]
-	r.work[i] = p.volume(sides[0], sides[1]) * r.dearer(p.volume(subset, subset))
+	r.size[i] = p.volume(subset, subset)
+	r.work[i] = p.volume(sides[0], sides[1]) * r.dearer(r.size[i])
 }
 
 // path writes the tree as a path. Of the two sides of a step the one comes

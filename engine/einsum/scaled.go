@@ -83,7 +83,7 @@ func (r *Prepared) RunScaled(out *engine.Tensor, i int) (exponent int, err error
 	}
 	for at := first; at < len(r.steps); at++ {
 		if err := r.runScaled(at); err != nil {
-			return 0, fmt.Errorf("einsum: %v: %w", r.plan.stageName(r.steps[at].stage), err)
+			return 0, fmt.Errorf("einsum: %v: %w", r.stageName(at), err)
 		}
 	}
 	r.shared = true
@@ -96,7 +96,7 @@ func (r *Prepared) runScaled(at int) error {
 	if err := r.engine.Run(st.kernel, st.out, st.in); err != nil {
 		return err
 	}
-	stage := &r.plan.stages[st.stage]
+	stage := &r.stages[at]
 	total := 0
 	for _, from := range [2]int{stage.left, stage.right} {
 		switch {

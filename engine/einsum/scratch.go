@@ -20,6 +20,27 @@ type loop struct{ size, result, left, right int }
 
 func (l loop) stride(tensor int) int { return [...]int{l.result, l.left, l.right}[tensor] }
 
+// mostScratch is the number of elements that the engine copies at once: for one
+// stage, or for one of each branch.
+func (p *Plan) mostScratch() int {
+	most := 0
+	for i := range p.stages {
+		most = max(most, p.scratch(&p.stages[i]))
+	}
+	if p.wide == nil {
+		return most
+	}
+	all, first := 0, 0
+	for _, end := range p.wide.ends {
+		own := 0
+		for i := first; i < end; i++ {
+			own = max(own, p.scratch(&p.wide.stages[i]))
+		}
+		all, first = all+own, end
+	}
+	return max(most, all)
+}
+
 // scratch is the number of elements that the engine copies for stage s.
 func (p *Plan) scratch(s *stage) int {
 	if s.kind != dot {

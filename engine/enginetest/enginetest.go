@@ -48,6 +48,8 @@ func Run(t *testing.T, open Make) {
 		{"ApplyMatrix", testApplyMatrix},
 		{"Grouped", testGrouped},
 		{"GroupedRules", testGroupedRules},
+		{"ContractionRules", testContractionRules},
+		{"ContractionSpecials", testContractionSpecials},
 		{"Convenience", testConvenience},
 		{"Functions", testFunctions},
 		{"FunctionRules", testFunctionRules},

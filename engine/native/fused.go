@@ -87,8 +87,8 @@ func (p *GemmPlan) members(t *tile, c, a, b unsafe.Pointer, n int) {
 // whether it could. Members of a batch are computed one after the other, so that
 // operands come from memory once and in the order in which they lie there.
 func (g *product[T]) small(p *GemmPlan) bool {
-	if !g.set.masked || g.alpha != 1 || g.beta != 0 && g.beta != 1 || g.m*g.n == 0 || g.k == 0 || g.k > g.kc ||
-		g.m*g.n*g.k > smallWork || !g.directA || !g.directB || g.c.cs != 1 {
+	if !g.set.masked || g.alpha != 1 || g.beta != 0 && g.beta != 1 || !within(smallWork, g.m, g.n, g.k) || g.k > g.kc ||
+		!g.directA || !g.directB || g.c.cs != 1 {
 		return false
 	}
 	size, set := sizeOf[T](), g.set
@@ -106,13 +106,25 @@ func (g *product[T]) small(p *GemmPlan) bool {
 		set.setMask(&t, cols)
 		for i := 0; i < g.m; i += rows + (tiles-1)*down {
 			t.rows = min(rows, g.m-i)
-			p.calls = append(p.calls, smallCall{set.pick(t.rows, set.width(cols)), t, i * t.ars, j * size, i*t.crs + j*size})
+			p.calls = append(p.calls, smallCall{set.pick(t.rows, cols), t, i * t.ars, j * size, i*t.crs + j*size})
 		}
 	}
 	p.together = 1
 	if len(p.calls) == 1 { // operands of the next member travel while this one is computed
 		p.together = max(callWork/(g.m*g.n*g.k+memberWork), 1)
 		p.calls[0].shape.ahead = [2]int{p.step[0], p.step[1]}
+	}
+	return true
+}
+
+// within says whether the product of extents is from 1 to limit. The product
+// itself may be more than an int can count.
+func within(limit int, extents ...int) bool {
+	for _, n := range extents {
+		if n < 1 || n > limit {
+			return false
+		}
+		limit /= n
 	}
 	return true
 }

@@ -276,7 +276,6 @@ func (g *product[T]) strips(a, b panels, i0, mb, j0, nb int) {
 	mr, nr := set.mr(), set.nr()
 	full, edge := &g.ws.full, &g.ws.edge
 	whole, rest := nb/nr, nb%nr
-	width := set.width(rest)
 	full.ars, edge.ars, full.acs, edge.acs = a.rs, a.rs, a.cs, a.cs
 	full.brs, edge.brs = b.rs, b.rs
 	full.crs, edge.crs = g.c.rs*size, g.c.rs*size
@@ -298,7 +297,7 @@ func (g *product[T]) strips(a, b panels, i0, mb, j0, nb int) {
 		full.a = unsafe.Add(a.p, i/mr*a.step)
 		edge.a = full.a
 		c := unsafe.Add(g.c.p, ((i0+i)*g.c.rs+j0*g.c.cs)*size)
-		kernel := set.pick(rows, set.nv)
+		kernel := set.pick(rows, nr)
 		for j := range whole {
 			full.b, full.c = unsafe.Add(b.p, j*b.step), unsafe.Add(c, j*nr*g.c.cs*size)
 			if direct {
@@ -311,7 +310,7 @@ func (g *product[T]) strips(a, b panels, i0, mb, j0, nb int) {
 			continue
 		}
 		edge.c = unsafe.Add(c, whole*nr*g.c.cs*size)
-		if kernel = set.pick(rows, width); direct && set.masked {
+		if kernel = set.pick(rows, rest); direct && set.masked {
 			kernel(edge)
 		} else {
 			g.indirect(edge, kernel, rest)

@@ -284,7 +284,8 @@ func TestTileLayout(t *testing.T) {
 		"k": {unsafe.Offsetof(x.k), 24}, "ars": {unsafe.Offsetof(x.ars), 32}, "acs": {unsafe.Offsetof(x.acs), 40},
 		"brs": {unsafe.Offsetof(x.brs), 48}, "crs": {unsafe.Offsetof(x.crs), 56}, "rows": {unsafe.Offsetof(x.rows), 64},
 		"mask": {unsafe.Offsetof(x.mask), 72}, "add": {unsafe.Offsetof(x.add), 80}, "one": {unsafe.Offsetof(x.one), 88},
-		"one32": {unsafe.Offsetof(x.one32), 96}, "left": {unsafe.Offsetof(x.left), 104}, "at": {unsafe.Offsetof(x.at), 112},
+		"one32": {unsafe.Offsetof(x.one32), 96}, "lack": {unsafe.Offsetof(x.lack), 100},
+		"left": {unsafe.Offsetof(x.left), 104}, "at": {unsafe.Offsetof(x.at), 112},
 		"step": {unsafe.Offsetof(x.step), 136}, "below": {unsafe.Offsetof(x.below), 160}, "tiles": {unsafe.Offsetof(x.tiles), 168},
 		"down": {unsafe.Offsetof(x.down), 176}, "ahead": {unsafe.Offsetof(x.ahead), 200},
 	} {

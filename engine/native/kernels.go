@@ -26,7 +26,7 @@ type tileShape struct {
 	add      int       // 0: set C, 1: add to C
 	one      float64   // 1
 	one32    float32   // 1
-	_        uint32
+	lack     uint32    // bytes of the last vector that do not exist; for kernels of parts
 
 	// A batch: as many members as left says (0 stands for 1), each at a step from
 	// the last tile of the one before. A member is as many tiles as tiles says (0
@@ -41,11 +41,16 @@ type tileShape struct {
 	ahead [2]int
 }
 
-// kernelRow holds the micro-kernels for up to rows rows, by vectors of width.
+// kernelRow holds the micro-kernels for up to rows rows, by vectors of width. The
+// last vector exists as a whole, or in part: a kernel that is told by opmasks does
+// for both.
 type kernelRow struct {
-	rows  int
-	width [4]func(*tile)
+	rows        int
+	whole, part [4]func(*tile)
 }
+
+// ymmBytes is the bytes of a vector where tiles have parts.
+const ymmBytes = 32
 
 // kernelSet is the micro-kernels for one element type at one level.
 type kernelSet struct {
@@ -53,7 +58,7 @@ type kernelSet struct {
 	lanes  int         // elements of a vector
 	nv     int         // vectors of a full tile
 	reals  int         // real components of a vector
-	masked bool        // columns outside the mask are neither read nor written
+	masked bool        // columns that do not exist are neither read nor written
 
 	transposer transposer // for packing
 }
@@ -79,18 +84,23 @@ func (s *kernelSet) tileCols(left int) int {
 	return min(s.nr(), left)
 }
 
-// pick returns the lowest kernel that covers rows.
-func (s *kernelSet) pick(rows, width int) func(*tile) {
+// pick returns the lowest kernel that covers rows of cols columns.
+func (s *kernelSet) pick(rows, cols int) func(*tile) {
 	i := len(s.rows) - 1
 	for i > 0 && s.rows[i].rows < rows {
 		i--
 	}
-	return s.rows[i].width[width]
+	row, width := &s.rows[i], s.width(cols)
+	if f := row.part[width]; f != nil && cols < width*s.lanes {
+		return f
+	}
+	return row.whole[width]
 }
 
 // setMask describes a tile of cols columns to a masked kernel.
 func (s *kernelSet) setMask(t *tileShape, cols int) {
 	n := cols * (s.reals / s.lanes)
+	t.lack = uint32((s.width(cols)*s.reals - n) * ymmBytes / s.reals)
 	for j := range s.nv {
 		t.mask[j] = uint16(1<<min(max(n, 0), s.reals) - 1)
 		n -= s.reals
@@ -99,10 +109,10 @@ func (s *kernelSet) setMask(t *tileShape, cols int) {
 
 // Constants: tables of functions.
 var (
-	f32Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[float32]}}}, 4, 1, 4, false, 0}
-	f64Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[float64]}}}, 4, 1, 4, false, 0}
-	c64Portable  = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[complex64]}}}, 4, 1, 8, false, 0}
-	c128Portable = kernelSet{[]kernelRow{{2, [4]func(*tile){1: portableTile[complex128]}}}, 4, 1, 8, false, 0}
+	f32Portable  = kernelSet{[]kernelRow{{rows: 2, whole: [4]func(*tile){1: portableTile[float32]}}}, 4, 1, 4, false, 0}
+	f64Portable  = kernelSet{[]kernelRow{{rows: 2, whole: [4]func(*tile){1: portableTile[float64]}}}, 4, 1, 4, false, 0}
+	c64Portable  = kernelSet{[]kernelRow{{rows: 2, whole: [4]func(*tile){1: portableTile[complex64]}}}, 4, 1, 8, false, 0}
+	c128Portable = kernelSet{[]kernelRow{{rows: 2, whole: [4]func(*tile){1: portableTile[complex128]}}}, 4, 1, 8, false, 0}
 )
 
 // portableTile is the micro-kernel in Go: 2×4.

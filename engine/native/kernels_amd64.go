@@ -28,11 +28,11 @@ func pickLevel(l Level, avx512, avx2, portable *kernelSet) *kernelSet {
 // Constants: tables of functions.
 var (
 	f32AVX512  = kernelSet{kernelsF32AVX512, 16, 3, 16, true, 8}
-	f32AVX2    = kernelSet{kernelsF32AVX2, 8, 3, 8, false, 8}
+	f32AVX2    = kernelSet{kernelsF32AVX2, 8, 3, 8, true, 8}
 	f64AVX512  = kernelSet{kernelsF64AVX512, 8, 3, 8, true, 4}
-	f64AVX2    = kernelSet{kernelsF64AVX2, 4, 3, 4, false, 4}
+	f64AVX2    = kernelSet{kernelsF64AVX2, 4, 3, 4, true, 4}
 	c64AVX512  = kernelSet{kernelsC64AVX512, 8, 3, 16, true, 4}
-	c64AVX2    = kernelSet{kernelsC64AVX2, 4, 3, 8, false, 4}
+	c64AVX2    = kernelSet{kernelsC64AVX2, 4, 3, 8, true, 4}
 	c128AVX512 = kernelSet{kernelsC128AVX512, 4, 3, 8, true, 2}
-	c128AVX2   = kernelSet{kernelsC128AVX2, 2, 3, 4, false, 2}
+	c128AVX2   = kernelSet{kernelsC128AVX2, 2, 3, 4, true, 2}
 )

@@ -6,36 +6,126 @@ package native
 func gemmF32AVX2R4V3(t *tile)
 
 //go:noescape
+func gemmF32AVX2R4V2(t *tile)
+
+//go:noescape
+func gemmF32AVX2R4V1(t *tile)
+
+//go:noescape
+func gemmF32AVX2R4V3Part(t *tile)
+
+//go:noescape
+func gemmF32AVX2R4V2Part(t *tile)
+
+//go:noescape
+func gemmF32AVX2R4V1Part(t *tile)
+
+//go:noescape
 func gemmF32AVX2R2V3(t *tile)
 
+//go:noescape
+func gemmF32AVX2R2V2(t *tile)
+
+//go:noescape
+func gemmF32AVX2R2V1(t *tile)
+
+//go:noescape
+func gemmF32AVX2R2V3Part(t *tile)
+
+//go:noescape
+func gemmF32AVX2R2V2Part(t *tile)
+
+//go:noescape
+func gemmF32AVX2R2V1Part(t *tile)
+
 var kernelsF32AVX2 = []kernelRow{
-	{rows: 4, width: [4]func(*tile){3: gemmF32AVX2R4V3}},
-	{rows: 2, width: [4]func(*tile){3: gemmF32AVX2R2V3}},
+	{rows: 4, whole: [4]func(*tile){3: gemmF32AVX2R4V3, 2: gemmF32AVX2R4V2, 1: gemmF32AVX2R4V1}, part: [4]func(*tile){3: gemmF32AVX2R4V3Part, 2: gemmF32AVX2R4V2Part, 1: gemmF32AVX2R4V1Part}},
+	{rows: 2, whole: [4]func(*tile){3: gemmF32AVX2R2V3, 2: gemmF32AVX2R2V2, 1: gemmF32AVX2R2V1}, part: [4]func(*tile){3: gemmF32AVX2R2V3Part, 2: gemmF32AVX2R2V2Part, 1: gemmF32AVX2R2V1Part}},
 }
 
 //go:noescape
 func gemmF64AVX2R4V3(t *tile)
 
 //go:noescape
+func gemmF64AVX2R4V2(t *tile)
+
+//go:noescape
+func gemmF64AVX2R4V1(t *tile)
+
+//go:noescape
+func gemmF64AVX2R4V3Part(t *tile)
+
+//go:noescape
+func gemmF64AVX2R4V2Part(t *tile)
+
+//go:noescape
+func gemmF64AVX2R4V1Part(t *tile)
+
+//go:noescape
 func gemmF64AVX2R2V3(t *tile)
 
+//go:noescape
+func gemmF64AVX2R2V2(t *tile)
+
+//go:noescape
+func gemmF64AVX2R2V1(t *tile)
+
+//go:noescape
+func gemmF64AVX2R2V3Part(t *tile)
+
+//go:noescape
+func gemmF64AVX2R2V2Part(t *tile)
+
+//go:noescape
+func gemmF64AVX2R2V1Part(t *tile)
+
 var kernelsF64AVX2 = []kernelRow{
-	{rows: 4, width: [4]func(*tile){3: gemmF64AVX2R4V3}},
-	{rows: 2, width: [4]func(*tile){3: gemmF64AVX2R2V3}},
+	{rows: 4, whole: [4]func(*tile){3: gemmF64AVX2R4V3, 2: gemmF64AVX2R4V2, 1: gemmF64AVX2R4V1}, part: [4]func(*tile){3: gemmF64AVX2R4V3Part, 2: gemmF64AVX2R4V2Part, 1: gemmF64AVX2R4V1Part}},
+	{rows: 2, whole: [4]func(*tile){3: gemmF64AVX2R2V3, 2: gemmF64AVX2R2V2, 1: gemmF64AVX2R2V1}, part: [4]func(*tile){3: gemmF64AVX2R2V3Part, 2: gemmF64AVX2R2V2Part, 1: gemmF64AVX2R2V1Part}},
 }
 
 //go:noescape
 func gemmC64AVX2R2V3(t *tile)
 
+//go:noescape
+func gemmC64AVX2R2V2(t *tile)
+
+//go:noescape
+func gemmC64AVX2R2V1(t *tile)
+
+//go:noescape
+func gemmC64AVX2R2V3Part(t *tile)
+
+//go:noescape
+func gemmC64AVX2R2V2Part(t *tile)
+
+//go:noescape
+func gemmC64AVX2R2V1Part(t *tile)
+
 var kernelsC64AVX2 = []kernelRow{
-	{rows: 2, width: [4]func(*tile){3: gemmC64AVX2R2V3}},
+	{rows: 2, whole: [4]func(*tile){3: gemmC64AVX2R2V3, 2: gemmC64AVX2R2V2, 1: gemmC64AVX2R2V1}, part: [4]func(*tile){3: gemmC64AVX2R2V3Part, 2: gemmC64AVX2R2V2Part, 1: gemmC64AVX2R2V1Part}},
 }
 
 //go:noescape
 func gemmC128AVX2R2V3(t *tile)
 
+//go:noescape
+func gemmC128AVX2R2V2(t *tile)
+
+//go:noescape
+func gemmC128AVX2R2V1(t *tile)
+
+//go:noescape
+func gemmC128AVX2R2V3Part(t *tile)
+
+//go:noescape
+func gemmC128AVX2R2V2Part(t *tile)
+
+//go:noescape
+func gemmC128AVX2R2V1Part(t *tile)
+
 var kernelsC128AVX2 = []kernelRow{
-	{rows: 2, width: [4]func(*tile){3: gemmC128AVX2R2V3}},
+	{rows: 2, whole: [4]func(*tile){3: gemmC128AVX2R2V3, 2: gemmC128AVX2R2V2, 1: gemmC128AVX2R2V1}, part: [4]func(*tile){3: gemmC128AVX2R2V3Part, 2: gemmC128AVX2R2V2Part, 1: gemmC128AVX2R2V1Part}},
 }
 
 //go:noescape
@@ -66,9 +156,9 @@ func gemmF32AVX512R2V2(t *tile)
 func gemmF32AVX512R2V1(t *tile)
 
 var kernelsF32AVX512 = []kernelRow{
-	{rows: 8, width: [4]func(*tile){3: gemmF32AVX512R8V3, 2: gemmF32AVX512R8V2, 1: gemmF32AVX512R8V1}},
-	{rows: 4, width: [4]func(*tile){3: gemmF32AVX512R4V3, 2: gemmF32AVX512R4V2, 1: gemmF32AVX512R4V1}},
-	{rows: 2, width: [4]func(*tile){3: gemmF32AVX512R2V3, 2: gemmF32AVX512R2V2, 1: gemmF32AVX512R2V1}},
+	{rows: 8, whole: [4]func(*tile){3: gemmF32AVX512R8V3, 2: gemmF32AVX512R8V2, 1: gemmF32AVX512R8V1}},
+	{rows: 4, whole: [4]func(*tile){3: gemmF32AVX512R4V3, 2: gemmF32AVX512R4V2, 1: gemmF32AVX512R4V1}},
+	{rows: 2, whole: [4]func(*tile){3: gemmF32AVX512R2V3, 2: gemmF32AVX512R2V2, 1: gemmF32AVX512R2V1}},
 }
 
 //go:noescape
@@ -99,9 +189,9 @@ func gemmF64AVX512R2V2(t *tile)
 func gemmF64AVX512R2V1(t *tile)
 
 var kernelsF64AVX512 = []kernelRow{
-	{rows: 8, width: [4]func(*tile){3: gemmF64AVX512R8V3, 2: gemmF64AVX512R8V2, 1: gemmF64AVX512R8V1}},
-	{rows: 4, width: [4]func(*tile){3: gemmF64AVX512R4V3, 2: gemmF64AVX512R4V2, 1: gemmF64AVX512R4V1}},
-	{rows: 2, width: [4]func(*tile){3: gemmF64AVX512R2V3, 2: gemmF64AVX512R2V2, 1: gemmF64AVX512R2V1}},
+	{rows: 8, whole: [4]func(*tile){3: gemmF64AVX512R8V3, 2: gemmF64AVX512R8V2, 1: gemmF64AVX512R8V1}},
+	{rows: 4, whole: [4]func(*tile){3: gemmF64AVX512R4V3, 2: gemmF64AVX512R4V2, 1: gemmF64AVX512R4V1}},
+	{rows: 2, whole: [4]func(*tile){3: gemmF64AVX512R2V3, 2: gemmF64AVX512R2V2, 1: gemmF64AVX512R2V1}},
 }
 
 //go:noescape
@@ -123,8 +213,8 @@ func gemmC64AVX512R2V2(t *tile)
 func gemmC64AVX512R2V1(t *tile)
 
 var kernelsC64AVX512 = []kernelRow{
-	{rows: 4, width: [4]func(*tile){3: gemmC64AVX512R4V3, 2: gemmC64AVX512R4V2, 1: gemmC64AVX512R4V1}},
-	{rows: 2, width: [4]func(*tile){3: gemmC64AVX512R2V3, 2: gemmC64AVX512R2V2, 1: gemmC64AVX512R2V1}},
+	{rows: 4, whole: [4]func(*tile){3: gemmC64AVX512R4V3, 2: gemmC64AVX512R4V2, 1: gemmC64AVX512R4V1}},
+	{rows: 2, whole: [4]func(*tile){3: gemmC64AVX512R2V3, 2: gemmC64AVX512R2V2, 1: gemmC64AVX512R2V1}},
 }
 
 //go:noescape
@@ -146,6 +236,6 @@ func gemmC128AVX512R2V2(t *tile)
 func gemmC128AVX512R2V1(t *tile)
 
 var kernelsC128AVX512 = []kernelRow{
-	{rows: 4, width: [4]func(*tile){3: gemmC128AVX512R4V3, 2: gemmC128AVX512R4V2, 1: gemmC128AVX512R4V1}},
-	{rows: 2, width: [4]func(*tile){3: gemmC128AVX512R2V3, 2: gemmC128AVX512R2V2, 1: gemmC128AVX512R2V1}},
+	{rows: 4, whole: [4]func(*tile){3: gemmC128AVX512R4V3, 2: gemmC128AVX512R4V2, 1: gemmC128AVX512R4V1}},
+	{rows: 2, whole: [4]func(*tile){3: gemmC128AVX512R2V3, 2: gemmC128AVX512R2V2, 1: gemmC128AVX512R2V1}},
 }

@@ -252,6 +252,1055 @@ end:
 	VZEROUPPER
 	RET
 
+// func gemmF32AVX2R4V2(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF32AVX2R4V2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y8
+	VMOVUPS      32(DX), Y9
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (SI)(R10*1), Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS (SI)(R11*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VBROADCASTSS (SI)(R12*1), Y13
+	VFMADD231PS  Y8, Y13, Y6
+	VFMADD231PS  Y9, Y13, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y8
+	VMOVUPS      32(DX), Y9
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS (SI)(R10*1), Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS (SI)(R11*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VBROADCASTSS (SI)(R12*1), Y13
+	VFMADD231PS  Y8, Y13, Y6
+	VFMADD231PS  Y9, Y13, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPS (SI), Y8
+	VADDPS  Y0, Y8, Y0
+	VMOVUPS Y0, (SI)
+	VMOVUPS 32(SI), Y8
+	VADDPS  Y1, Y8, Y1
+	VMOVUPS Y1, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y8
+	VADDPS  Y2, Y8, Y2
+	VMOVUPS Y2, (SI)
+	VMOVUPS 32(SI), Y8
+	VADDPS  Y3, Y8, Y3
+	VMOVUPS Y3, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y8
+	VADDPS  Y4, Y8, Y4
+	VMOVUPS Y4, (SI)
+	VMOVUPS 32(SI), Y8
+	VADDPS  Y5, Y8, Y5
+	VMOVUPS Y5, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y8
+	VADDPS  Y6, Y8, Y6
+	VMOVUPS Y6, (SI)
+	VMOVUPS 32(SI), Y8
+	VADDPS  Y7, Y8, Y7
+	VMOVUPS Y7, 32(SI)
+	JMP     done
+
+set:
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y3, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS Y4, (SI)
+	VMOVUPS Y5, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS Y6, (SI)
+	VMOVUPS Y7, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF32AVX2R4V1(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF32AVX2R4V1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y4
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (SI)(R10*1), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VBROADCASTSS (SI)(R11*1), Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VBROADCASTSS (SI)(R12*1), Y8
+	VFMADD231PS  Y4, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y4
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS (SI)(R10*1), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VBROADCASTSS (SI)(R11*1), Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VBROADCASTSS (SI)(R12*1), Y8
+	VFMADD231PS  Y4, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPS (SI), Y4
+	VADDPS  Y0, Y4, Y0
+	VMOVUPS Y0, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y4
+	VADDPS  Y1, Y4, Y1
+	VMOVUPS Y1, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y4
+	VADDPS  Y2, Y4, Y2
+	VMOVUPS Y2, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y4
+	VADDPS  Y3, Y4, Y3
+	VMOVUPS Y3, (SI)
+	JMP     done
+
+set:
+	VMOVUPS Y0, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS Y1, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS Y2, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS Y3, (SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF32AVX2R4V3Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF32AVX2R4V3Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y12
+	VMOVUPS      32(DX), Y13
+	VMOVDQU      (BX), Y14
+	VMASKMOVPS   64(DX), Y14, Y14
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (SI)(R10*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (SI)(R11*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (SI)(R12*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y12
+	VMOVUPS      32(DX), Y13
+	VMOVDQU      (BX), Y14
+	VMASKMOVPS   64(DX), Y14, Y14
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS (SI)(R10*1), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (SI)(R11*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS (SI)(R12*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPS    (SI), Y12
+	VADDPS     Y0, Y12, Y0
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    32(SI), Y12
+	VADDPS     Y1, Y12, Y1
+	VMOVUPS    Y1, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS 64(SI), Y12, Y12
+	VADDPS     Y2, Y12, Y2
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y2, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    (SI), Y12
+	VADDPS     Y3, Y12, Y3
+	VMOVUPS    Y3, (SI)
+	VMOVUPS    32(SI), Y12
+	VADDPS     Y4, Y12, Y4
+	VMOVUPS    Y4, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS 64(SI), Y12, Y12
+	VADDPS     Y5, Y12, Y5
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y5, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    (SI), Y12
+	VADDPS     Y6, Y12, Y6
+	VMOVUPS    Y6, (SI)
+	VMOVUPS    32(SI), Y12
+	VADDPS     Y7, Y12, Y7
+	VMOVUPS    Y7, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS 64(SI), Y12, Y12
+	VADDPS     Y8, Y12, Y8
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y8, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    (SI), Y12
+	VADDPS     Y9, Y12, Y9
+	VMOVUPS    Y9, (SI)
+	VMOVUPS    32(SI), Y12
+	VADDPS     Y10, Y12, Y10
+	VMOVUPS    Y10, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS 64(SI), Y12, Y12
+	VADDPS     Y11, Y12, Y11
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y11, Y12, 64(SI)
+	JMP        done
+
+set:
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    Y1, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y2, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    Y3, (SI)
+	VMOVUPS    Y4, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y5, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    Y6, (SI)
+	VMOVUPS    Y7, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y8, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    Y9, (SI)
+	VMOVUPS    Y10, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y11, Y12, 64(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF32AVX2R4V2Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF32AVX2R4V2Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y8
+	VMASKMOVPS   32(DX), Y10, Y9
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VFMADD231PS  Y9, Y11, Y1
+	VBROADCASTSS (SI)(R10*1), Y12
+	VFMADD231PS  Y8, Y12, Y2
+	VFMADD231PS  Y9, Y12, Y3
+	VBROADCASTSS (SI)(R11*1), Y13
+	VFMADD231PS  Y8, Y13, Y4
+	VFMADD231PS  Y9, Y13, Y5
+	VBROADCASTSS (SI)(R12*1), Y14
+	VFMADD231PS  Y8, Y14, Y6
+	VFMADD231PS  Y9, Y14, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y8
+	VMASKMOVPS   32(DX), Y10, Y9
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VFMADD231PS  Y9, Y11, Y1
+	VBROADCASTSS (SI)(R10*1), Y12
+	VFMADD231PS  Y8, Y12, Y2
+	VFMADD231PS  Y9, Y12, Y3
+	VBROADCASTSS (SI)(R11*1), Y13
+	VFMADD231PS  Y8, Y13, Y4
+	VFMADD231PS  Y9, Y13, Y5
+	VBROADCASTSS (SI)(R12*1), Y14
+	VFMADD231PS  Y8, Y14, Y6
+	VFMADD231PS  Y9, Y14, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPS    (SI), Y8
+	VADDPS     Y0, Y8, Y0
+	VMOVUPS    Y0, (SI)
+	VMASKMOVPS 32(SI), Y10, Y8
+	VADDPS     Y1, Y8, Y1
+	VMASKMOVPS Y1, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    (SI), Y8
+	VADDPS     Y2, Y8, Y2
+	VMOVUPS    Y2, (SI)
+	VMASKMOVPS 32(SI), Y10, Y8
+	VADDPS     Y3, Y8, Y3
+	VMASKMOVPS Y3, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    (SI), Y8
+	VADDPS     Y4, Y8, Y4
+	VMOVUPS    Y4, (SI)
+	VMASKMOVPS 32(SI), Y10, Y8
+	VADDPS     Y5, Y8, Y5
+	VMASKMOVPS Y5, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    (SI), Y8
+	VADDPS     Y6, Y8, Y6
+	VMOVUPS    Y6, (SI)
+	VMASKMOVPS 32(SI), Y10, Y8
+	VADDPS     Y7, Y8, Y7
+	VMASKMOVPS Y7, Y10, 32(SI)
+	JMP        done
+
+set:
+	VMOVUPS    Y0, (SI)
+	VMASKMOVPS Y1, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    Y2, (SI)
+	VMASKMOVPS Y3, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    Y4, (SI)
+	VMASKMOVPS Y5, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    Y6, (SI)
+	VMASKMOVPS Y7, Y10, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF32AVX2R4V1Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF32AVX2R4V1Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y5
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMASKMOVPS   (DX), Y5, Y4
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VBROADCASTSS (SI)(R10*1), Y7
+	VFMADD231PS  Y4, Y7, Y1
+	VBROADCASTSS (SI)(R11*1), Y8
+	VFMADD231PS  Y4, Y8, Y2
+	VBROADCASTSS (SI)(R12*1), Y9
+	VFMADD231PS  Y4, Y9, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMASKMOVPS   (DX), Y5, Y4
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VBROADCASTSS (SI)(R10*1), Y7
+	VFMADD231PS  Y4, Y7, Y1
+	VBROADCASTSS (SI)(R11*1), Y8
+	VFMADD231PS  Y4, Y8, Y2
+	VBROADCASTSS (SI)(R12*1), Y9
+	VFMADD231PS  Y4, Y9, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMASKMOVPS (SI), Y5, Y4
+	VADDPS     Y0, Y4, Y0
+	VMASKMOVPS Y0, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPS (SI), Y5, Y4
+	VADDPS     Y1, Y4, Y1
+	VMASKMOVPS Y1, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPS (SI), Y5, Y4
+	VADDPS     Y2, Y4, Y2
+	VMASKMOVPS Y2, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPS (SI), Y5, Y4
+	VADDPS     Y3, Y4, Y3
+	VMASKMOVPS Y3, Y5, (SI)
+	JMP        done
+
+set:
+	VMASKMOVPS Y0, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPS Y1, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPS Y2, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPS Y3, Y5, (SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
 // func gemmF32AVX2R2V3(t uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmF32AVX2R2V3(SB), NOSPLIT, $0-8
@@ -393,6 +1442,742 @@ set:
 	VMOVUPS Y3, (SI)
 	VMOVUPS Y4, 32(SI)
 	VMOVUPS Y5, 64(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF32AVX2R2V2(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF32AVX2R2V2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (SI)(R10*1), Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VFMADD231PS  Y5, Y7, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y4
+	VMOVUPS      32(DX), Y5
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VFMADD231PS  Y5, Y6, Y1
+	VBROADCASTSS (SI)(R10*1), Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VFMADD231PS  Y5, Y7, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPS (SI), Y4
+	VADDPS  Y0, Y4, Y0
+	VMOVUPS Y0, (SI)
+	VMOVUPS 32(SI), Y4
+	VADDPS  Y1, Y4, Y1
+	VMOVUPS Y1, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y4
+	VADDPS  Y2, Y4, Y2
+	VMOVUPS Y2, (SI)
+	VMOVUPS 32(SI), Y4
+	VADDPS  Y3, Y4, Y3
+	VMOVUPS Y3, 32(SI)
+	JMP     done
+
+set:
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS Y2, (SI)
+	VMOVUPS Y3, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF32AVX2R2V1(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF32AVX2R2V1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y2
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (SI)(R10*1), Y4
+	VFMADD231PS  Y2, Y4, Y1
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y2
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y3
+	VFMADD231PS  Y2, Y3, Y0
+	VBROADCASTSS (SI)(R10*1), Y4
+	VFMADD231PS  Y2, Y4, Y1
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPS (SI), Y2
+	VADDPS  Y0, Y2, Y0
+	VMOVUPS Y0, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS (SI), Y2
+	VADDPS  Y1, Y2, Y1
+	VMOVUPS Y1, (SI)
+	JMP     done
+
+set:
+	VMOVUPS Y0, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS Y1, (SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF32AVX2R2V3Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF32AVX2R2V3Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y9
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VMASKMOVPS   64(DX), Y9, Y8
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y6, Y10, Y0
+	VFMADD231PS  Y7, Y10, Y1
+	VFMADD231PS  Y8, Y10, Y2
+	VBROADCASTSS (SI)(R10*1), Y11
+	VFMADD231PS  Y6, Y11, Y3
+	VFMADD231PS  Y7, Y11, Y4
+	VFMADD231PS  Y8, Y11, Y5
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y6
+	VMOVUPS      32(DX), Y7
+	VMASKMOVPS   64(DX), Y9, Y8
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y6, Y10, Y0
+	VFMADD231PS  Y7, Y10, Y1
+	VFMADD231PS  Y8, Y10, Y2
+	VBROADCASTSS (SI)(R10*1), Y11
+	VFMADD231PS  Y6, Y11, Y3
+	VFMADD231PS  Y7, Y11, Y4
+	VFMADD231PS  Y8, Y11, Y5
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPS    (SI), Y6
+	VADDPS     Y0, Y6, Y0
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    32(SI), Y6
+	VADDPS     Y1, Y6, Y1
+	VMOVUPS    Y1, 32(SI)
+	VMASKMOVPS 64(SI), Y9, Y6
+	VADDPS     Y2, Y6, Y2
+	VMASKMOVPS Y2, Y9, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    (SI), Y6
+	VADDPS     Y3, Y6, Y3
+	VMOVUPS    Y3, (SI)
+	VMOVUPS    32(SI), Y6
+	VADDPS     Y4, Y6, Y4
+	VMOVUPS    Y4, 32(SI)
+	VMASKMOVPS 64(SI), Y9, Y6
+	VADDPS     Y5, Y6, Y5
+	VMASKMOVPS Y5, Y9, 64(SI)
+	JMP        done
+
+set:
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    Y1, 32(SI)
+	VMASKMOVPS Y2, Y9, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    Y3, (SI)
+	VMOVUPS    Y4, 32(SI)
+	VMASKMOVPS Y5, Y9, 64(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF32AVX2R2V2Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF32AVX2R2V2Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y6
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y4
+	VMASKMOVPS   32(DX), Y6, Y5
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y7
+	VFMADD231PS  Y4, Y7, Y0
+	VFMADD231PS  Y5, Y7, Y1
+	VBROADCASTSS (SI)(R10*1), Y8
+	VFMADD231PS  Y4, Y8, Y2
+	VFMADD231PS  Y5, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y4
+	VMASKMOVPS   32(DX), Y6, Y5
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y7
+	VFMADD231PS  Y4, Y7, Y0
+	VFMADD231PS  Y5, Y7, Y1
+	VBROADCASTSS (SI)(R10*1), Y8
+	VFMADD231PS  Y4, Y8, Y2
+	VFMADD231PS  Y5, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPS    (SI), Y4
+	VADDPS     Y0, Y4, Y0
+	VMOVUPS    Y0, (SI)
+	VMASKMOVPS 32(SI), Y6, Y4
+	VADDPS     Y1, Y4, Y1
+	VMASKMOVPS Y1, Y6, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    (SI), Y4
+	VADDPS     Y2, Y4, Y2
+	VMOVUPS    Y2, (SI)
+	VMASKMOVPS 32(SI), Y6, Y4
+	VADDPS     Y3, Y4, Y3
+	VMASKMOVPS Y3, Y6, 32(SI)
+	JMP        done
+
+set:
+	VMOVUPS    Y0, (SI)
+	VMASKMOVPS Y1, Y6, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    Y2, (SI)
+	VMASKMOVPS Y3, Y6, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF32AVX2R2V1Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF32AVX2R2V1Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y3
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMASKMOVPS   (DX), Y3, Y2
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VBROADCASTSS (SI)(R10*1), Y5
+	VFMADD231PS  Y2, Y5, Y1
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMASKMOVPS   (DX), Y3, Y2
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y4
+	VFMADD231PS  Y2, Y4, Y0
+	VBROADCASTSS (SI)(R10*1), Y5
+	VFMADD231PS  Y2, Y5, Y1
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMASKMOVPS (SI), Y3, Y2
+	VADDPS     Y0, Y2, Y0
+	VMASKMOVPS Y0, Y3, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPS (SI), Y3, Y2
+	VADDPS     Y1, Y2, Y1
+	VMASKMOVPS Y1, Y3, (SI)
+	JMP        done
+
+set:
+	VMASKMOVPS Y0, Y3, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPS Y1, Y3, (SI)
 
 done:
 	DECQ 160(DI)
@@ -668,6 +2453,1055 @@ end:
 	VZEROUPPER
 	RET
 
+// func gemmF64AVX2R4V2(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF64AVX2R4V2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y8
+	VMOVUPD      32(DX), Y9
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y10
+	VFMADD231PD  Y8, Y10, Y0
+	VFMADD231PD  Y9, Y10, Y1
+	VBROADCASTSD (SI)(R10*1), Y11
+	VFMADD231PD  Y8, Y11, Y2
+	VFMADD231PD  Y9, Y11, Y3
+	VBROADCASTSD (SI)(R11*1), Y12
+	VFMADD231PD  Y8, Y12, Y4
+	VFMADD231PD  Y9, Y12, Y5
+	VBROADCASTSD (SI)(R12*1), Y13
+	VFMADD231PD  Y8, Y13, Y6
+	VFMADD231PD  Y9, Y13, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y8
+	VMOVUPD      32(DX), Y9
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y10
+	VFMADD231PD  Y8, Y10, Y0
+	VFMADD231PD  Y9, Y10, Y1
+	VBROADCASTSD (SI)(R10*1), Y11
+	VFMADD231PD  Y8, Y11, Y2
+	VFMADD231PD  Y9, Y11, Y3
+	VBROADCASTSD (SI)(R11*1), Y12
+	VFMADD231PD  Y8, Y12, Y4
+	VFMADD231PD  Y9, Y12, Y5
+	VBROADCASTSD (SI)(R12*1), Y13
+	VFMADD231PD  Y8, Y13, Y6
+	VFMADD231PD  Y9, Y13, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPD (SI), Y8
+	VADDPD  Y0, Y8, Y0
+	VMOVUPD Y0, (SI)
+	VMOVUPD 32(SI), Y8
+	VADDPD  Y1, Y8, Y1
+	VMOVUPD Y1, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y8
+	VADDPD  Y2, Y8, Y2
+	VMOVUPD Y2, (SI)
+	VMOVUPD 32(SI), Y8
+	VADDPD  Y3, Y8, Y3
+	VMOVUPD Y3, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y8
+	VADDPD  Y4, Y8, Y4
+	VMOVUPD Y4, (SI)
+	VMOVUPD 32(SI), Y8
+	VADDPD  Y5, Y8, Y5
+	VMOVUPD Y5, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y8
+	VADDPD  Y6, Y8, Y6
+	VMOVUPD Y6, (SI)
+	VMOVUPD 32(SI), Y8
+	VADDPD  Y7, Y8, Y7
+	VMOVUPD Y7, 32(SI)
+	JMP     done
+
+set:
+	VMOVUPD Y0, (SI)
+	VMOVUPD Y1, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD Y2, (SI)
+	VMOVUPD Y3, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD Y4, (SI)
+	VMOVUPD Y5, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD Y6, (SI)
+	VMOVUPD Y7, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF64AVX2R4V1(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF64AVX2R4V1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y4
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y5
+	VFMADD231PD  Y4, Y5, Y0
+	VBROADCASTSD (SI)(R10*1), Y6
+	VFMADD231PD  Y4, Y6, Y1
+	VBROADCASTSD (SI)(R11*1), Y7
+	VFMADD231PD  Y4, Y7, Y2
+	VBROADCASTSD (SI)(R12*1), Y8
+	VFMADD231PD  Y4, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y4
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y5
+	VFMADD231PD  Y4, Y5, Y0
+	VBROADCASTSD (SI)(R10*1), Y6
+	VFMADD231PD  Y4, Y6, Y1
+	VBROADCASTSD (SI)(R11*1), Y7
+	VFMADD231PD  Y4, Y7, Y2
+	VBROADCASTSD (SI)(R12*1), Y8
+	VFMADD231PD  Y4, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPD (SI), Y4
+	VADDPD  Y0, Y4, Y0
+	VMOVUPD Y0, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y4
+	VADDPD  Y1, Y4, Y1
+	VMOVUPD Y1, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y4
+	VADDPD  Y2, Y4, Y2
+	VMOVUPD Y2, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y4
+	VADDPD  Y3, Y4, Y3
+	VMOVUPD Y3, (SI)
+	JMP     done
+
+set:
+	VMOVUPD Y0, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD Y1, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD Y2, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD Y3, (SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF64AVX2R4V3Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF64AVX2R4V3Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y11, Y11, Y11
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y12
+	VMOVUPD      32(DX), Y13
+	VMOVDQU      (BX), Y14
+	VMASKMOVPD   64(DX), Y14, Y14
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y15
+	VFMADD231PD  Y12, Y15, Y0
+	VFMADD231PD  Y13, Y15, Y1
+	VFMADD231PD  Y14, Y15, Y2
+	VBROADCASTSD (SI)(R10*1), Y15
+	VFMADD231PD  Y12, Y15, Y3
+	VFMADD231PD  Y13, Y15, Y4
+	VFMADD231PD  Y14, Y15, Y5
+	VBROADCASTSD (SI)(R11*1), Y15
+	VFMADD231PD  Y12, Y15, Y6
+	VFMADD231PD  Y13, Y15, Y7
+	VFMADD231PD  Y14, Y15, Y8
+	VBROADCASTSD (SI)(R12*1), Y15
+	VFMADD231PD  Y12, Y15, Y9
+	VFMADD231PD  Y13, Y15, Y10
+	VFMADD231PD  Y14, Y15, Y11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y12
+	VMOVUPD      32(DX), Y13
+	VMOVDQU      (BX), Y14
+	VMASKMOVPD   64(DX), Y14, Y14
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y15
+	VFMADD231PD  Y12, Y15, Y0
+	VFMADD231PD  Y13, Y15, Y1
+	VFMADD231PD  Y14, Y15, Y2
+	VBROADCASTSD (SI)(R10*1), Y15
+	VFMADD231PD  Y12, Y15, Y3
+	VFMADD231PD  Y13, Y15, Y4
+	VFMADD231PD  Y14, Y15, Y5
+	VBROADCASTSD (SI)(R11*1), Y15
+	VFMADD231PD  Y12, Y15, Y6
+	VFMADD231PD  Y13, Y15, Y7
+	VFMADD231PD  Y14, Y15, Y8
+	VBROADCASTSD (SI)(R12*1), Y15
+	VFMADD231PD  Y12, Y15, Y9
+	VFMADD231PD  Y13, Y15, Y10
+	VFMADD231PD  Y14, Y15, Y11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPD    (SI), Y12
+	VADDPD     Y0, Y12, Y0
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    32(SI), Y12
+	VADDPD     Y1, Y12, Y1
+	VMOVUPD    Y1, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD 64(SI), Y12, Y12
+	VADDPD     Y2, Y12, Y2
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y2, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    (SI), Y12
+	VADDPD     Y3, Y12, Y3
+	VMOVUPD    Y3, (SI)
+	VMOVUPD    32(SI), Y12
+	VADDPD     Y4, Y12, Y4
+	VMOVUPD    Y4, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD 64(SI), Y12, Y12
+	VADDPD     Y5, Y12, Y5
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y5, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    (SI), Y12
+	VADDPD     Y6, Y12, Y6
+	VMOVUPD    Y6, (SI)
+	VMOVUPD    32(SI), Y12
+	VADDPD     Y7, Y12, Y7
+	VMOVUPD    Y7, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD 64(SI), Y12, Y12
+	VADDPD     Y8, Y12, Y8
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y8, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    (SI), Y12
+	VADDPD     Y9, Y12, Y9
+	VMOVUPD    Y9, (SI)
+	VMOVUPD    32(SI), Y12
+	VADDPD     Y10, Y12, Y10
+	VMOVUPD    Y10, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD 64(SI), Y12, Y12
+	VADDPD     Y11, Y12, Y11
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y11, Y12, 64(SI)
+	JMP        done
+
+set:
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    Y1, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y2, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    Y3, (SI)
+	VMOVUPD    Y4, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y5, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    Y6, (SI)
+	VMOVUPD    Y7, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y8, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    Y9, (SI)
+	VMOVUPD    Y10, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y11, Y12, 64(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF64AVX2R4V2Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF64AVX2R4V2Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y7, Y7, Y7
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y8
+	VMASKMOVPD   32(DX), Y10, Y9
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y11
+	VFMADD231PD  Y8, Y11, Y0
+	VFMADD231PD  Y9, Y11, Y1
+	VBROADCASTSD (SI)(R10*1), Y12
+	VFMADD231PD  Y8, Y12, Y2
+	VFMADD231PD  Y9, Y12, Y3
+	VBROADCASTSD (SI)(R11*1), Y13
+	VFMADD231PD  Y8, Y13, Y4
+	VFMADD231PD  Y9, Y13, Y5
+	VBROADCASTSD (SI)(R12*1), Y14
+	VFMADD231PD  Y8, Y14, Y6
+	VFMADD231PD  Y9, Y14, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y8
+	VMASKMOVPD   32(DX), Y10, Y9
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y11
+	VFMADD231PD  Y8, Y11, Y0
+	VFMADD231PD  Y9, Y11, Y1
+	VBROADCASTSD (SI)(R10*1), Y12
+	VFMADD231PD  Y8, Y12, Y2
+	VFMADD231PD  Y9, Y12, Y3
+	VBROADCASTSD (SI)(R11*1), Y13
+	VFMADD231PD  Y8, Y13, Y4
+	VFMADD231PD  Y9, Y13, Y5
+	VBROADCASTSD (SI)(R12*1), Y14
+	VFMADD231PD  Y8, Y14, Y6
+	VFMADD231PD  Y9, Y14, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPD    (SI), Y8
+	VADDPD     Y0, Y8, Y0
+	VMOVUPD    Y0, (SI)
+	VMASKMOVPD 32(SI), Y10, Y8
+	VADDPD     Y1, Y8, Y1
+	VMASKMOVPD Y1, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    (SI), Y8
+	VADDPD     Y2, Y8, Y2
+	VMOVUPD    Y2, (SI)
+	VMASKMOVPD 32(SI), Y10, Y8
+	VADDPD     Y3, Y8, Y3
+	VMASKMOVPD Y3, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    (SI), Y8
+	VADDPD     Y4, Y8, Y4
+	VMOVUPD    Y4, (SI)
+	VMASKMOVPD 32(SI), Y10, Y8
+	VADDPD     Y5, Y8, Y5
+	VMASKMOVPD Y5, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    (SI), Y8
+	VADDPD     Y6, Y8, Y6
+	VMOVUPD    Y6, (SI)
+	VMASKMOVPD 32(SI), Y10, Y8
+	VADDPD     Y7, Y8, Y7
+	VMASKMOVPD Y7, Y10, 32(SI)
+	JMP        done
+
+set:
+	VMOVUPD    Y0, (SI)
+	VMASKMOVPD Y1, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    Y2, (SI)
+	VMASKMOVPD Y3, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    Y4, (SI)
+	VMASKMOVPD Y5, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    Y6, (SI)
+	VMASKMOVPD Y7, Y10, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF64AVX2R4V1Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF64AVX2R4V1Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVQ    R10, R11
+	MOVQ    R11, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+2
+	CMOVQGT R8, R11
+	MOVQ    R11, R12
+	MOVQ    R12, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+3
+	CMOVQGT R8, R12
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y5
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMASKMOVPD   (DX), Y5, Y4
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y6
+	VFMADD231PD  Y4, Y6, Y0
+	VBROADCASTSD (SI)(R10*1), Y7
+	VFMADD231PD  Y4, Y7, Y1
+	VBROADCASTSD (SI)(R11*1), Y8
+	VFMADD231PD  Y4, Y8, Y2
+	VBROADCASTSD (SI)(R12*1), Y9
+	VFMADD231PD  Y4, Y9, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-3, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMASKMOVPD   (DX), Y5, Y4
+	PREFETCHT0   (R14)(SI*4)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y6
+	VFMADD231PD  Y4, Y6, Y0
+	VBROADCASTSD (SI)(R10*1), Y7
+	VFMADD231PD  Y4, Y7, Y1
+	VBROADCASTSD (SI)(R11*1), Y8
+	VFMADD231PD  Y4, Y8, Y2
+	VBROADCASTSD (SI)(R12*1), Y9
+	VFMADD231PD  Y4, Y9, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMASKMOVPD (SI), Y5, Y4
+	VADDPD     Y0, Y4, Y0
+	VMASKMOVPD Y0, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPD (SI), Y5, Y4
+	VADDPD     Y1, Y4, Y1
+	VMASKMOVPD Y1, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPD (SI), Y5, Y4
+	VADDPD     Y2, Y4, Y2
+	VMASKMOVPD Y2, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPD (SI), Y5, Y4
+	VADDPD     Y3, Y4, Y3
+	VMASKMOVPD Y3, Y5, (SI)
+	JMP        done
+
+set:
+	VMASKMOVPD Y0, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPD Y1, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPD Y2, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPD Y3, Y5, (SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
 // func gemmF64AVX2R2V3(t uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmF64AVX2R2V3(SB), NOSPLIT, $0-8
@@ -809,6 +3643,742 @@ set:
 	VMOVUPD Y3, (SI)
 	VMOVUPD Y4, 32(SI)
 	VMOVUPD Y5, 64(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF64AVX2R2V2(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF64AVX2R2V2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y4
+	VMOVUPD      32(DX), Y5
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y6
+	VFMADD231PD  Y4, Y6, Y0
+	VFMADD231PD  Y5, Y6, Y1
+	VBROADCASTSD (SI)(R10*1), Y7
+	VFMADD231PD  Y4, Y7, Y2
+	VFMADD231PD  Y5, Y7, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y4
+	VMOVUPD      32(DX), Y5
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y6
+	VFMADD231PD  Y4, Y6, Y0
+	VFMADD231PD  Y5, Y6, Y1
+	VBROADCASTSD (SI)(R10*1), Y7
+	VFMADD231PD  Y4, Y7, Y2
+	VFMADD231PD  Y5, Y7, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPD (SI), Y4
+	VADDPD  Y0, Y4, Y0
+	VMOVUPD Y0, (SI)
+	VMOVUPD 32(SI), Y4
+	VADDPD  Y1, Y4, Y1
+	VMOVUPD Y1, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y4
+	VADDPD  Y2, Y4, Y2
+	VMOVUPD Y2, (SI)
+	VMOVUPD 32(SI), Y4
+	VADDPD  Y3, Y4, Y3
+	VMOVUPD Y3, 32(SI)
+	JMP     done
+
+set:
+	VMOVUPD Y0, (SI)
+	VMOVUPD Y1, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD Y2, (SI)
+	VMOVUPD Y3, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF64AVX2R2V1(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF64AVX2R2V1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y2
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y3
+	VFMADD231PD  Y2, Y3, Y0
+	VBROADCASTSD (SI)(R10*1), Y4
+	VFMADD231PD  Y2, Y4, Y1
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y2
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y3
+	VFMADD231PD  Y2, Y3, Y0
+	VBROADCASTSD (SI)(R10*1), Y4
+	VFMADD231PD  Y2, Y4, Y1
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ    t+0(FP), DI
+	MOVQ    16(DI), SI
+	ADDQ    128(DI), SI
+	MOVQ    56(DI), R8
+	MOVQ    64(DI), CX
+	CMPQ    80(DI), $+0
+	JE      set
+	VMOVUPD (SI), Y2
+	VADDPD  Y0, Y2, Y0
+	VMOVUPD Y0, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD (SI), Y2
+	VADDPD  Y1, Y2, Y1
+	VMOVUPD Y1, (SI)
+	JMP     done
+
+set:
+	VMOVUPD Y0, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD Y1, (SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF64AVX2R2V3Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF64AVX2R2V3Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y9
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y5, Y5, Y5
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y6
+	VMOVUPD      32(DX), Y7
+	VMASKMOVPD   64(DX), Y9, Y8
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y10
+	VFMADD231PD  Y6, Y10, Y0
+	VFMADD231PD  Y7, Y10, Y1
+	VFMADD231PD  Y8, Y10, Y2
+	VBROADCASTSD (SI)(R10*1), Y11
+	VFMADD231PD  Y6, Y11, Y3
+	VFMADD231PD  Y7, Y11, Y4
+	VFMADD231PD  Y8, Y11, Y5
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y6
+	VMOVUPD      32(DX), Y7
+	VMASKMOVPD   64(DX), Y9, Y8
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y10
+	VFMADD231PD  Y6, Y10, Y0
+	VFMADD231PD  Y7, Y10, Y1
+	VFMADD231PD  Y8, Y10, Y2
+	VBROADCASTSD (SI)(R10*1), Y11
+	VFMADD231PD  Y6, Y11, Y3
+	VFMADD231PD  Y7, Y11, Y4
+	VFMADD231PD  Y8, Y11, Y5
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPD    (SI), Y6
+	VADDPD     Y0, Y6, Y0
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    32(SI), Y6
+	VADDPD     Y1, Y6, Y1
+	VMOVUPD    Y1, 32(SI)
+	VMASKMOVPD 64(SI), Y9, Y6
+	VADDPD     Y2, Y6, Y2
+	VMASKMOVPD Y2, Y9, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    (SI), Y6
+	VADDPD     Y3, Y6, Y3
+	VMOVUPD    Y3, (SI)
+	VMOVUPD    32(SI), Y6
+	VADDPD     Y4, Y6, Y4
+	VMOVUPD    Y4, 32(SI)
+	VMASKMOVPD 64(SI), Y9, Y6
+	VADDPD     Y5, Y6, Y5
+	VMASKMOVPD Y5, Y9, 64(SI)
+	JMP        done
+
+set:
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    Y1, 32(SI)
+	VMASKMOVPD Y2, Y9, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    Y3, (SI)
+	VMOVUPD    Y4, 32(SI)
+	VMASKMOVPD Y5, Y9, 64(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF64AVX2R2V2Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF64AVX2R2V2Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y6
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y4
+	VMASKMOVPD   32(DX), Y6, Y5
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y7
+	VFMADD231PD  Y4, Y7, Y0
+	VFMADD231PD  Y5, Y7, Y1
+	VBROADCASTSD (SI)(R10*1), Y8
+	VFMADD231PD  Y4, Y8, Y2
+	VFMADD231PD  Y5, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y4
+	VMASKMOVPD   32(DX), Y6, Y5
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y7
+	VFMADD231PD  Y4, Y7, Y0
+	VFMADD231PD  Y5, Y7, Y1
+	VBROADCASTSD (SI)(R10*1), Y8
+	VFMADD231PD  Y4, Y8, Y2
+	VFMADD231PD  Y5, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPD    (SI), Y4
+	VADDPD     Y0, Y4, Y0
+	VMOVUPD    Y0, (SI)
+	VMASKMOVPD 32(SI), Y6, Y4
+	VADDPD     Y1, Y4, Y1
+	VMASKMOVPD Y1, Y6, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    (SI), Y4
+	VADDPD     Y2, Y4, Y2
+	VMOVUPD    Y2, (SI)
+	VMASKMOVPD 32(SI), Y6, Y4
+	VADDPD     Y3, Y4, Y3
+	VMASKMOVPD Y3, Y6, 32(SI)
+	JMP        done
+
+set:
+	VMOVUPD    Y0, (SI)
+	VMASKMOVPD Y1, Y6, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    Y2, (SI)
+	VMASKMOVPD Y3, Y6, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmF64AVX2R2V1Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmF64AVX2R2V1Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y3
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMASKMOVPD   (DX), Y3, Y2
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y4
+	VFMADD231PD  Y2, Y4, Y0
+	VBROADCASTSD (SI)(R10*1), Y5
+	VFMADD231PD  Y2, Y5, Y1
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMASKMOVPD   (DX), Y3, Y2
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y4
+	VFMADD231PD  Y2, Y4, Y0
+	VBROADCASTSD (SI)(R10*1), Y5
+	VFMADD231PD  Y2, Y5, Y1
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	CMPQ       80(DI), $+0
+	JE         set
+	VMASKMOVPD (SI), Y3, Y2
+	VADDPD     Y0, Y2, Y0
+	VMASKMOVPD Y0, Y3, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPD (SI), Y3, Y2
+	VADDPD     Y1, Y2, Y1
+	VMASKMOVPD Y1, Y3, (SI)
+	JMP        done
+
+set:
+	VMASKMOVPD Y0, Y3, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPD Y1, Y3, (SI)
 
 done:
 	DECQ 160(DI)
@@ -1038,6 +4608,859 @@ end:
 	VZEROUPPER
 	RET
 
+// func gemmC64AVX2R2V2(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmC64AVX2R2V2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y7, Y7, Y7
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y8
+	VMOVUPS      32(DX), Y9
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(SI), Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS (SI)(R10*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VBROADCASTSS 4(SI)(R10*1), Y13
+	VFMADD231PS  Y8, Y13, Y6
+	VFMADD231PS  Y9, Y13, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y8
+	VMOVUPS      32(DX), Y9
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y10
+	VFMADD231PS  Y8, Y10, Y0
+	VFMADD231PS  Y9, Y10, Y1
+	VBROADCASTSS 4(SI), Y11
+	VFMADD231PS  Y8, Y11, Y2
+	VFMADD231PS  Y9, Y11, Y3
+	VBROADCASTSS (SI)(R10*1), Y12
+	VFMADD231PS  Y8, Y12, Y4
+	VFMADD231PS  Y9, Y12, Y5
+	VBROADCASTSS 4(SI)(R10*1), Y13
+	VFMADD231PS  Y8, Y13, Y6
+	VFMADD231PS  Y9, Y13, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	VPERMILPS $0xb1, Y2, Y2
+	VADDSUBPS Y2, Y0, Y0
+	VPERMILPS $0xb1, Y3, Y3
+	VADDSUBPS Y3, Y1, Y1
+	VPERMILPS $0xb1, Y6, Y6
+	VADDSUBPS Y6, Y4, Y4
+	VPERMILPS $0xb1, Y7, Y7
+	VADDSUBPS Y7, Y5, Y5
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS   (SI), Y8
+	VADDPS    Y0, Y8, Y0
+	VMOVUPS   Y0, (SI)
+	VMOVUPS   32(SI), Y8
+	VADDPS    Y1, Y8, Y1
+	VMOVUPS   Y1, 32(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS   (SI), Y8
+	VADDPS    Y4, Y8, Y4
+	VMOVUPS   Y4, (SI)
+	VMOVUPS   32(SI), Y8
+	VADDPS    Y5, Y8, Y5
+	VMOVUPS   Y5, 32(SI)
+	JMP       done
+
+set:
+	VMOVUPS Y0, (SI)
+	VMOVUPS Y1, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS Y4, (SI)
+	VMOVUPS Y5, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmC64AVX2R2V1(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmC64AVX2R2V1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y4
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 4(SI), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VBROADCASTSS (SI)(R10*1), Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VBROADCASTSS 4(SI)(R10*1), Y8
+	VFMADD231PS  Y4, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y4
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y5
+	VFMADD231PS  Y4, Y5, Y0
+	VBROADCASTSS 4(SI), Y6
+	VFMADD231PS  Y4, Y6, Y1
+	VBROADCASTSS (SI)(R10*1), Y7
+	VFMADD231PS  Y4, Y7, Y2
+	VBROADCASTSS 4(SI)(R10*1), Y8
+	VFMADD231PS  Y4, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	VPERMILPS $0xb1, Y1, Y1
+	VADDSUBPS Y1, Y0, Y0
+	VPERMILPS $0xb1, Y3, Y3
+	VADDSUBPS Y3, Y2, Y2
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPS   (SI), Y4
+	VADDPS    Y0, Y4, Y0
+	VMOVUPS   Y0, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPS   (SI), Y4
+	VADDPS    Y2, Y4, Y2
+	VMOVUPS   Y2, (SI)
+	JMP       done
+
+set:
+	VMOVUPS Y0, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPS Y2, (SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmC64AVX2R2V3Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmC64AVX2R2V3Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y11, Y11, Y11
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y12
+	VMOVUPS      32(DX), Y13
+	VMOVDQU      (BX), Y14
+	VMASKMOVPS   64(DX), Y14, Y14
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 4(SI), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (SI)(R10*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 4(SI)(R10*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y12
+	VMOVUPS      32(DX), Y13
+	VMOVDQU      (BX), Y14
+	VMASKMOVPS   64(DX), Y14, Y14
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y15
+	VFMADD231PS  Y12, Y15, Y0
+	VFMADD231PS  Y13, Y15, Y1
+	VFMADD231PS  Y14, Y15, Y2
+	VBROADCASTSS 4(SI), Y15
+	VFMADD231PS  Y12, Y15, Y3
+	VFMADD231PS  Y13, Y15, Y4
+	VFMADD231PS  Y14, Y15, Y5
+	VBROADCASTSS (SI)(R10*1), Y15
+	VFMADD231PS  Y12, Y15, Y6
+	VFMADD231PS  Y13, Y15, Y7
+	VFMADD231PS  Y14, Y15, Y8
+	VBROADCASTSS 4(SI)(R10*1), Y15
+	VFMADD231PS  Y12, Y15, Y9
+	VFMADD231PS  Y13, Y15, Y10
+	VFMADD231PS  Y14, Y15, Y11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	VPERMILPS  $0xb1, Y3, Y3
+	VADDSUBPS  Y3, Y0, Y0
+	VPERMILPS  $0xb1, Y4, Y4
+	VADDSUBPS  Y4, Y1, Y1
+	VPERMILPS  $0xb1, Y5, Y5
+	VADDSUBPS  Y5, Y2, Y2
+	VPERMILPS  $0xb1, Y9, Y9
+	VADDSUBPS  Y9, Y6, Y6
+	VPERMILPS  $0xb1, Y10, Y10
+	VADDSUBPS  Y10, Y7, Y7
+	VPERMILPS  $0xb1, Y11, Y11
+	VADDSUBPS  Y11, Y8, Y8
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPS    (SI), Y12
+	VADDPS     Y0, Y12, Y0
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    32(SI), Y12
+	VADDPS     Y1, Y12, Y1
+	VMOVUPS    Y1, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS 64(SI), Y12, Y12
+	VADDPS     Y2, Y12, Y2
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y2, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    (SI), Y12
+	VADDPS     Y6, Y12, Y6
+	VMOVUPS    Y6, (SI)
+	VMOVUPS    32(SI), Y12
+	VADDPS     Y7, Y12, Y7
+	VMOVUPS    Y7, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS 64(SI), Y12, Y12
+	VADDPS     Y8, Y12, Y8
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y8, Y12, 64(SI)
+	JMP        done
+
+set:
+	VMOVUPS    Y0, (SI)
+	VMOVUPS    Y1, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y2, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    Y6, (SI)
+	VMOVUPS    Y7, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPS Y8, Y12, 64(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmC64AVX2R2V2Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmC64AVX2R2V2Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y7, Y7, Y7
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPS      (DX), Y8
+	VMASKMOVPS   32(DX), Y10, Y9
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VFMADD231PS  Y9, Y11, Y1
+	VBROADCASTSS 4(SI), Y12
+	VFMADD231PS  Y8, Y12, Y2
+	VFMADD231PS  Y9, Y12, Y3
+	VBROADCASTSS (SI)(R10*1), Y13
+	VFMADD231PS  Y8, Y13, Y4
+	VFMADD231PS  Y9, Y13, Y5
+	VBROADCASTSS 4(SI)(R10*1), Y14
+	VFMADD231PS  Y8, Y14, Y6
+	VFMADD231PS  Y9, Y14, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPS      (DX), Y8
+	VMASKMOVPS   32(DX), Y10, Y9
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y11
+	VFMADD231PS  Y8, Y11, Y0
+	VFMADD231PS  Y9, Y11, Y1
+	VBROADCASTSS 4(SI), Y12
+	VFMADD231PS  Y8, Y12, Y2
+	VFMADD231PS  Y9, Y12, Y3
+	VBROADCASTSS (SI)(R10*1), Y13
+	VFMADD231PS  Y8, Y13, Y4
+	VFMADD231PS  Y9, Y13, Y5
+	VBROADCASTSS 4(SI)(R10*1), Y14
+	VFMADD231PS  Y8, Y14, Y6
+	VFMADD231PS  Y9, Y14, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	VPERMILPS  $0xb1, Y2, Y2
+	VADDSUBPS  Y2, Y0, Y0
+	VPERMILPS  $0xb1, Y3, Y3
+	VADDSUBPS  Y3, Y1, Y1
+	VPERMILPS  $0xb1, Y6, Y6
+	VADDSUBPS  Y6, Y4, Y4
+	VPERMILPS  $0xb1, Y7, Y7
+	VADDSUBPS  Y7, Y5, Y5
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPS    (SI), Y8
+	VADDPS     Y0, Y8, Y0
+	VMOVUPS    Y0, (SI)
+	VMASKMOVPS 32(SI), Y10, Y8
+	VADDPS     Y1, Y8, Y1
+	VMASKMOVPS Y1, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    (SI), Y8
+	VADDPS     Y4, Y8, Y4
+	VMOVUPS    Y4, (SI)
+	VMASKMOVPS 32(SI), Y10, Y8
+	VADDPS     Y5, Y8, Y5
+	VMASKMOVPS Y5, Y10, 32(SI)
+	JMP        done
+
+set:
+	VMOVUPS    Y0, (SI)
+	VMASKMOVPS Y1, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPS    Y4, (SI)
+	VMASKMOVPS Y5, Y10, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmC64AVX2R2V1Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmC64AVX2R2V1Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y5
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMASKMOVPS   (DX), Y5, Y4
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VBROADCASTSS 4(SI), Y7
+	VFMADD231PS  Y4, Y7, Y1
+	VBROADCASTSS (SI)(R10*1), Y8
+	VFMADD231PS  Y4, Y8, Y2
+	VBROADCASTSS 4(SI)(R10*1), Y9
+	VFMADD231PS  Y4, Y9, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMASKMOVPS   (DX), Y5, Y4
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSS (SI), Y6
+	VFMADD231PS  Y4, Y6, Y0
+	VBROADCASTSS 4(SI), Y7
+	VFMADD231PS  Y4, Y7, Y1
+	VBROADCASTSS (SI)(R10*1), Y8
+	VFMADD231PS  Y4, Y8, Y2
+	VBROADCASTSS 4(SI)(R10*1), Y9
+	VFMADD231PS  Y4, Y9, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	VPERMILPS  $0xb1, Y1, Y1
+	VADDSUBPS  Y1, Y0, Y0
+	VPERMILPS  $0xb1, Y3, Y3
+	VADDSUBPS  Y3, Y2, Y2
+	CMPQ       80(DI), $+0
+	JE         set
+	VMASKMOVPS (SI), Y5, Y4
+	VADDPS     Y0, Y4, Y0
+	VMASKMOVPS Y0, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPS (SI), Y5, Y4
+	VADDPS     Y2, Y4, Y2
+	VMASKMOVPS Y2, Y5, (SI)
+	JMP        done
+
+set:
+	VMASKMOVPS Y0, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPS Y2, Y5, (SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
 // func gemmC128AVX2R2V3(t uintptr)
 // Requires: AVX, CMOV, FMA3, MMX+
 TEXT ·gemmC128AVX2R2V3(SB), NOSPLIT, $0-8
@@ -1213,6 +5636,859 @@ set:
 	VMOVUPD Y6, (SI)
 	VMOVUPD Y7, 32(SI)
 	VMOVUPD Y8, 64(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmC128AVX2R2V2(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmC128AVX2R2V2(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y7, Y7, Y7
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y8
+	VMOVUPD      32(DX), Y9
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y10
+	VFMADD231PD  Y8, Y10, Y0
+	VFMADD231PD  Y9, Y10, Y1
+	VBROADCASTSD 8(SI), Y11
+	VFMADD231PD  Y8, Y11, Y2
+	VFMADD231PD  Y9, Y11, Y3
+	VBROADCASTSD (SI)(R10*1), Y12
+	VFMADD231PD  Y8, Y12, Y4
+	VFMADD231PD  Y9, Y12, Y5
+	VBROADCASTSD 8(SI)(R10*1), Y13
+	VFMADD231PD  Y8, Y13, Y6
+	VFMADD231PD  Y9, Y13, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y8
+	VMOVUPD      32(DX), Y9
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y10
+	VFMADD231PD  Y8, Y10, Y0
+	VFMADD231PD  Y9, Y10, Y1
+	VBROADCASTSD 8(SI), Y11
+	VFMADD231PD  Y8, Y11, Y2
+	VFMADD231PD  Y9, Y11, Y3
+	VBROADCASTSD (SI)(R10*1), Y12
+	VFMADD231PD  Y8, Y12, Y4
+	VFMADD231PD  Y9, Y12, Y5
+	VBROADCASTSD 8(SI)(R10*1), Y13
+	VFMADD231PD  Y8, Y13, Y6
+	VFMADD231PD  Y9, Y13, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	VPERMILPD $0x55, Y2, Y2
+	VADDSUBPD Y2, Y0, Y0
+	VPERMILPD $0x55, Y3, Y3
+	VADDSUBPD Y3, Y1, Y1
+	VPERMILPD $0x55, Y6, Y6
+	VADDSUBPD Y6, Y4, Y4
+	VPERMILPD $0x55, Y7, Y7
+	VADDSUBPD Y7, Y5, Y5
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD   (SI), Y8
+	VADDPD    Y0, Y8, Y0
+	VMOVUPD   Y0, (SI)
+	VMOVUPD   32(SI), Y8
+	VADDPD    Y1, Y8, Y1
+	VMOVUPD   Y1, 32(SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD   (SI), Y8
+	VADDPD    Y4, Y8, Y4
+	VMOVUPD   Y4, (SI)
+	VMOVUPD   32(SI), Y8
+	VADDPD    Y5, Y8, Y5
+	VMOVUPD   Y5, 32(SI)
+	JMP       done
+
+set:
+	VMOVUPD Y0, (SI)
+	VMOVUPD Y1, 32(SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD Y4, (SI)
+	VMOVUPD Y5, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmC128AVX2R2V1(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmC128AVX2R2V1(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y4
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y5
+	VFMADD231PD  Y4, Y5, Y0
+	VBROADCASTSD 8(SI), Y6
+	VFMADD231PD  Y4, Y6, Y1
+	VBROADCASTSD (SI)(R10*1), Y7
+	VFMADD231PD  Y4, Y7, Y2
+	VBROADCASTSD 8(SI)(R10*1), Y8
+	VFMADD231PD  Y4, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y4
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y5
+	VFMADD231PD  Y4, Y5, Y0
+	VBROADCASTSD 8(SI), Y6
+	VFMADD231PD  Y4, Y6, Y1
+	VBROADCASTSD (SI)(R10*1), Y7
+	VFMADD231PD  Y4, Y7, Y2
+	VBROADCASTSD 8(SI)(R10*1), Y8
+	VFMADD231PD  Y4, Y8, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ      t+0(FP), DI
+	MOVQ      16(DI), SI
+	ADDQ      128(DI), SI
+	MOVQ      56(DI), R8
+	MOVQ      64(DI), CX
+	VPERMILPD $0x55, Y1, Y1
+	VADDSUBPD Y1, Y0, Y0
+	VPERMILPD $0x55, Y3, Y3
+	VADDSUBPD Y3, Y2, Y2
+	CMPQ      80(DI), $+0
+	JE        set
+	VMOVUPD   (SI), Y4
+	VADDPD    Y0, Y4, Y0
+	VMOVUPD   Y0, (SI)
+	DECQ      CX
+	JE        done
+	ADDQ      R8, SI
+	VMOVUPD   (SI), Y4
+	VADDPD    Y2, Y4, Y2
+	VMOVUPD   Y2, (SI)
+	JMP       done
+
+set:
+	VMOVUPD Y0, (SI)
+	DECQ    CX
+	JE      done
+	ADDQ    R8, SI
+	VMOVUPD Y2, (SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmC128AVX2R2V3Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmC128AVX2R2V3Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y9, Y9, Y9
+	VXORPS     Y7, Y7, Y7
+	VXORPS     Y10, Y10, Y10
+	VXORPS     Y8, Y8, Y8
+	VXORPS     Y11, Y11, Y11
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y12
+	VMOVUPD      32(DX), Y13
+	VMOVDQU      (BX), Y14
+	VMASKMOVPD   64(DX), Y14, Y14
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y15
+	VFMADD231PD  Y12, Y15, Y0
+	VFMADD231PD  Y13, Y15, Y1
+	VFMADD231PD  Y14, Y15, Y2
+	VBROADCASTSD 8(SI), Y15
+	VFMADD231PD  Y12, Y15, Y3
+	VFMADD231PD  Y13, Y15, Y4
+	VFMADD231PD  Y14, Y15, Y5
+	VBROADCASTSD (SI)(R10*1), Y15
+	VFMADD231PD  Y12, Y15, Y6
+	VFMADD231PD  Y13, Y15, Y7
+	VFMADD231PD  Y14, Y15, Y8
+	VBROADCASTSD 8(SI)(R10*1), Y15
+	VFMADD231PD  Y12, Y15, Y9
+	VFMADD231PD  Y13, Y15, Y10
+	VFMADD231PD  Y14, Y15, Y11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	PREFETCHT0 64(SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y12
+	VMOVUPD      32(DX), Y13
+	VMOVDQU      (BX), Y14
+	VMASKMOVPD   64(DX), Y14, Y14
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	PREFETCHT0   64(DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y15
+	VFMADD231PD  Y12, Y15, Y0
+	VFMADD231PD  Y13, Y15, Y1
+	VFMADD231PD  Y14, Y15, Y2
+	VBROADCASTSD 8(SI), Y15
+	VFMADD231PD  Y12, Y15, Y3
+	VFMADD231PD  Y13, Y15, Y4
+	VFMADD231PD  Y14, Y15, Y5
+	VBROADCASTSD (SI)(R10*1), Y15
+	VFMADD231PD  Y12, Y15, Y6
+	VFMADD231PD  Y13, Y15, Y7
+	VFMADD231PD  Y14, Y15, Y8
+	VBROADCASTSD 8(SI)(R10*1), Y15
+	VFMADD231PD  Y12, Y15, Y9
+	VFMADD231PD  Y13, Y15, Y10
+	VFMADD231PD  Y14, Y15, Y11
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	VPERMILPD  $0x55, Y3, Y3
+	VADDSUBPD  Y3, Y0, Y0
+	VPERMILPD  $0x55, Y4, Y4
+	VADDSUBPD  Y4, Y1, Y1
+	VPERMILPD  $0x55, Y5, Y5
+	VADDSUBPD  Y5, Y2, Y2
+	VPERMILPD  $0x55, Y9, Y9
+	VADDSUBPD  Y9, Y6, Y6
+	VPERMILPD  $0x55, Y10, Y10
+	VADDSUBPD  Y10, Y7, Y7
+	VPERMILPD  $0x55, Y11, Y11
+	VADDSUBPD  Y11, Y8, Y8
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPD    (SI), Y12
+	VADDPD     Y0, Y12, Y0
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    32(SI), Y12
+	VADDPD     Y1, Y12, Y1
+	VMOVUPD    Y1, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD 64(SI), Y12, Y12
+	VADDPD     Y2, Y12, Y2
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y2, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    (SI), Y12
+	VADDPD     Y6, Y12, Y6
+	VMOVUPD    Y6, (SI)
+	VMOVUPD    32(SI), Y12
+	VADDPD     Y7, Y12, Y7
+	VMOVUPD    Y7, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD 64(SI), Y12, Y12
+	VADDPD     Y8, Y12, Y8
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y8, Y12, 64(SI)
+	JMP        done
+
+set:
+	VMOVUPD    Y0, (SI)
+	VMOVUPD    Y1, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y2, Y12, 64(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    Y6, (SI)
+	VMOVUPD    Y7, 32(SI)
+	VMOVDQU    (BX), Y12
+	VMASKMOVPD Y8, Y12, 64(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmC128AVX2R2V2Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmC128AVX2R2V2Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y10
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y3, Y3, Y3
+	VXORPS     Y4, Y4, Y4
+	VXORPS     Y6, Y6, Y6
+	VXORPS     Y5, Y5, Y5
+	VXORPS     Y7, Y7, Y7
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMOVUPD      (DX), Y8
+	VMASKMOVPD   32(DX), Y10, Y9
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y11
+	VFMADD231PD  Y8, Y11, Y0
+	VFMADD231PD  Y9, Y11, Y1
+	VBROADCASTSD 8(SI), Y12
+	VFMADD231PD  Y8, Y12, Y2
+	VFMADD231PD  Y9, Y12, Y3
+	VBROADCASTSD (SI)(R10*1), Y13
+	VFMADD231PD  Y8, Y13, Y4
+	VFMADD231PD  Y9, Y13, Y5
+	VBROADCASTSD 8(SI)(R10*1), Y14
+	VFMADD231PD  Y8, Y14, Y6
+	VFMADD231PD  Y9, Y14, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMOVUPD      (DX), Y8
+	VMASKMOVPD   32(DX), Y10, Y9
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y11
+	VFMADD231PD  Y8, Y11, Y0
+	VFMADD231PD  Y9, Y11, Y1
+	VBROADCASTSD 8(SI), Y12
+	VFMADD231PD  Y8, Y12, Y2
+	VFMADD231PD  Y9, Y12, Y3
+	VBROADCASTSD (SI)(R10*1), Y13
+	VFMADD231PD  Y8, Y13, Y4
+	VFMADD231PD  Y9, Y13, Y5
+	VBROADCASTSD 8(SI)(R10*1), Y14
+	VFMADD231PD  Y8, Y14, Y6
+	VFMADD231PD  Y9, Y14, Y7
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	VPERMILPD  $0x55, Y2, Y2
+	VADDSUBPD  Y2, Y0, Y0
+	VPERMILPD  $0x55, Y3, Y3
+	VADDSUBPD  Y3, Y1, Y1
+	VPERMILPD  $0x55, Y6, Y6
+	VADDSUBPD  Y6, Y4, Y4
+	VPERMILPD  $0x55, Y7, Y7
+	VADDSUBPD  Y7, Y5, Y5
+	CMPQ       80(DI), $+0
+	JE         set
+	VMOVUPD    (SI), Y8
+	VADDPD     Y0, Y8, Y0
+	VMOVUPD    Y0, (SI)
+	VMASKMOVPD 32(SI), Y10, Y8
+	VADDPD     Y1, Y8, Y1
+	VMASKMOVPD Y1, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    (SI), Y8
+	VADDPD     Y4, Y8, Y4
+	VMOVUPD    Y4, (SI)
+	VMASKMOVPD 32(SI), Y10, Y8
+	VADDPD     Y5, Y8, Y5
+	VMASKMOVPD Y5, Y10, 32(SI)
+	JMP        done
+
+set:
+	VMOVUPD    Y0, (SI)
+	VMASKMOVPD Y1, Y10, 32(SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMOVUPD    Y4, (SI)
+	VMASKMOVPD Y5, Y10, 32(SI)
+
+done:
+	DECQ 160(DI)
+	JLE  next
+	MOVQ 176(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 192(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+next:
+	DECQ 104(DI)
+	JLE  end
+	MOVQ 168(DI), CX
+	MOVQ CX, 160(DI)
+	MOVQ 136(DI), CX
+	ADDQ CX, 112(DI)
+	MOVQ 144(DI), CX
+	ADDQ CX, 120(DI)
+	MOVQ 152(DI), CX
+	ADDQ CX, 128(DI)
+	JMP  tile
+
+end:
+	VZEROUPPER
+	RET
+
+// func gemmC128AVX2R2V1Part(t uintptr)
+// Requires: AVX, CMOV, FMA3, MMX+
+TEXT ·gemmC128AVX2R2V1Part(SB), NOSPLIT, $0-8
+	MOVQ    t+0(FP), DI
+	MOVQ    32(DI), R9
+	XORQ    R10, R10
+	MOVQ    R10, R8
+	ADDQ    R9, R8
+	CMPQ    64(DI), $+1
+	CMOVQGT R8, R10
+	MOVLQZX 100(DI), BX
+	LEAQ    edges<>+0(SB), CX
+	ADDQ    CX, BX
+	VMOVDQU (BX), Y5
+
+tile:
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       8(DI), DX
+	ADDQ       120(DI), DX
+	MOVQ       24(DI), CX
+	MOVQ       40(DI), R8
+	MOVQ       48(DI), R9
+	VXORPS     Y0, Y0, Y0
+	VXORPS     Y1, Y1, Y1
+	VXORPS     Y2, Y2, Y2
+	VXORPS     Y3, Y3, Y3
+	CMPQ       200(DI), $+0
+	JNE        ahead
+	CMPQ       CX, $+128
+	JL         short128
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short128:
+loop:
+	VMASKMOVPD   (DX), Y5, Y4
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y6
+	VFMADD231PD  Y4, Y6, Y0
+	VBROADCASTSD 8(SI), Y7
+	VFMADD231PD  Y4, Y7, Y1
+	VBROADCASTSD (SI)(R10*1), Y8
+	VFMADD231PD  Y4, Y8, Y2
+	VBROADCASTSD 8(SI)(R10*1), Y9
+	VFMADD231PD  Y4, Y9, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loop
+	JMP          sums
+
+ahead:
+	CMPQ       CX, $+0
+	JL         short0
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	PREFETCHT0 (SI)
+	ADDQ       R8, SI
+	PREFETCHT0 (SI)
+	MOVQ       (DI), SI
+	ADDQ       112(DI), SI
+	MOVQ       40(DI), R8
+
+short0:
+	IMUL3Q $-1, SI, R14
+	ADDQ   200(DI), R14
+	MOVQ   208(DI), DI
+
+loopAhead:
+	VMASKMOVPD   (DX), Y5, Y4
+	PREFETCHT0   (R14)(SI*2)
+	PREFETCHT0   (DX)(DI*1)
+	ADDQ         R9, DX
+	VBROADCASTSD (SI), Y6
+	VFMADD231PD  Y4, Y6, Y0
+	VBROADCASTSD 8(SI), Y7
+	VFMADD231PD  Y4, Y7, Y1
+	VBROADCASTSD (SI)(R10*1), Y8
+	VFMADD231PD  Y4, Y8, Y2
+	VBROADCASTSD 8(SI)(R10*1), Y9
+	VFMADD231PD  Y4, Y9, Y3
+	ADDQ         R8, SI
+	DECQ         CX
+	JNZ          loopAhead
+
+sums:
+	MOVQ       t+0(FP), DI
+	MOVQ       16(DI), SI
+	ADDQ       128(DI), SI
+	MOVQ       56(DI), R8
+	MOVQ       64(DI), CX
+	VPERMILPD  $0x55, Y1, Y1
+	VADDSUBPD  Y1, Y0, Y0
+	VPERMILPD  $0x55, Y3, Y3
+	VADDSUBPD  Y3, Y2, Y2
+	CMPQ       80(DI), $+0
+	JE         set
+	VMASKMOVPD (SI), Y5, Y4
+	VADDPD     Y0, Y4, Y0
+	VMASKMOVPD Y0, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPD (SI), Y5, Y4
+	VADDPD     Y2, Y4, Y2
+	VMASKMOVPD Y2, Y5, (SI)
+	JMP        done
+
+set:
+	VMASKMOVPD Y0, Y5, (SI)
+	DECQ       CX
+	JE         done
+	ADDQ       R8, SI
+	VMASKMOVPD Y2, Y5, (SI)
 
 done:
 	DECQ 160(DI)
@@ -8809,3 +14085,13 @@ next:
 end:
 	VZEROUPPER
 	RET
+
+DATA edges<>+0(SB)/8, $0xffffffffffffffff
+DATA edges<>+8(SB)/8, $0xffffffffffffffff
+DATA edges<>+16(SB)/8, $0xffffffffffffffff
+DATA edges<>+24(SB)/8, $0xffffffffffffffff
+DATA edges<>+32(SB)/8, $0x0000000000000000
+DATA edges<>+40(SB)/8, $0x0000000000000000
+DATA edges<>+48(SB)/8, $0x0000000000000000
+DATA edges<>+56(SB)/8, $0x0000000000000000
+GLOBL edges<>(SB), RODATA|NOPTR, $64

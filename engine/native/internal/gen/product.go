@@ -6,6 +6,7 @@ import (
 	"bytes"
 	"fmt"
 
+	"github.com/mmcloughlin/avo/attr"
 	. "github.com/mmcloughlin/avo/build"
 	"github.com/mmcloughlin/avo/operand"
 	"github.com/mmcloughlin/avo/reg"
@@ -25,6 +26,7 @@ const (
 	offMask = 72
 	offAdd  = 80
 	offOne  = 88
+	offLack = 100
 
 	offLeft           = 104
 	offAt             = 112 // of a, b, c: 8 bytes each
@@ -51,8 +53,12 @@ type elem struct {
 	complex bool
 }
 
-// shape is one tile: mr rows of nv vectors.
-type shape struct{ mr, nv int }
+// shape is one tile: mr rows of nv vectors. Of a part the last vector exists in
+// part only. (Where there are opmasks, every kernel can do that.)
+type shape struct {
+	mr, nv int
+	part   bool
+}
 
 var elems = []elem{
 	{"F32", 4, false},
@@ -74,10 +80,9 @@ var (
 	}, []reg.OpmaskPhysical{reg.K1, reg.K2, reg.K3}}
 )
 
-// shapes lists the tiles of a kernel set. Fewer rows than mr are handled by
-// the kernel; with opmasks so are fewer columns, so the narrow shapes only
-// save work at the edges.
-func shapes(s isa, e elem) []shape {
+// heights lists the rows of a kernel set's tiles. Fewer than mr are handled by
+// the kernel, so the low ones only save work at the edges.
+func heights(s isa, e elem) []int {
 	rows := []int{8, 4, 2}
 	if s.masks == nil {
 		rows = []int{4, 2}
@@ -85,19 +90,10 @@ func shapes(s isa, e elem) []shape {
 	if e.complex {
 		rows = rows[1:]
 	}
-	var out []shape
-	for _, mr := range rows {
-		for nv := 3; nv >= 1; nv-- {
-			if s.masks == nil && nv != 3 {
-				continue
-			}
-			out = append(out, shape{mr, nv})
-		}
-	}
-	return out
+	return rows
 }
 
-// General registers. Row i of A lies at a + rowOff[i].
+// General registers. Row i of A lies at a + rowOff[i]. Parts are of few rows.
 var (
 	arg    = reg.RDI
 	a      = reg.RSI
@@ -106,7 +102,8 @@ var (
 	acs    = reg.R8
 	brs    = reg.R9
 	aheadA = reg.R14
-	aheadB = arg // which is loaded again after the sums
+	aheadB = arg     // which is loaded again after the sums
+	edge   = reg.RBX // the mask of a part
 	rowOff = []reg.GPPhysical{nil, reg.R10, reg.R11, reg.R12, reg.R13, reg.R15, reg.RAX, reg.RBX}
 )
 
@@ -118,6 +115,7 @@ type kernel struct {
 	acc  [][]reg.VecPhysical // Σ a·b, or Σ re(a)·b
 	acc2 [][]reg.VecPhysical // Σ im(a)·b
 	bv   []reg.VecPhysical
+	mask reg.VecPhysical   // of a part, if there is a register for it
 	free []reg.VecPhysical // what is left for broadcasts
 }
 
@@ -136,12 +134,19 @@ func newKernel(s isa, e elem, sh shape) *kernel {
 		}
 	}
 	kn.bv = take(sh.nv)
+	if sh.part && len(regs) > 1 {
+		kn.mask = take(1)[0]
+	}
 	kn.free = regs
 	return kn
 }
 
 func (kn *kernel) name() string {
-	return fmt.Sprintf("gemm%s%sR%dV%d", kn.elem.name, kn.isa.name, kn.mr, kn.nv)
+	part := ""
+	if kn.part {
+		part = "Part"
+	}
+	return fmt.Sprintf("gemm%s%sR%dV%d%s", kn.elem.name, kn.isa.name, kn.mr, kn.nv, part)
 }
 
 func mem(base reg.Register, disp int) operand.Mem {
@@ -192,9 +197,20 @@ func (kn *kernel) fmaFrom(x operand.Mem, y, acc reg.VecPhysical) {
 	VFMADD231PS_BCST(x, y, acc)
 }
 
-// load reads vector j at m; lanes outside the mask become zero.
+// load reads vector j at m; lanes that do not exist become zero.
 func (kn *kernel) load(m operand.Mem, j int, r reg.VecPhysical) {
 	switch {
+	case kn.partial(j):
+		mask := kn.mask
+		if mask == nil {
+			mask = r
+			kn.loadMask(mask)
+		}
+		if kn.double() {
+			VMASKMOVPD(m, mask, r)
+		} else {
+			VMASKMOVPS(m, mask, r)
+		}
 	case kn.masks == nil && kn.double():
 		VMOVUPD(m, r)
 	case kn.masks == nil:
@@ -206,8 +222,20 @@ func (kn *kernel) load(m operand.Mem, j int, r reg.VecPhysical) {
 	}
 }
 
-func (kn *kernel) store(r reg.VecPhysical, j int, m operand.Mem) {
+// store writes vector j to m, as far as it exists. mask is a register to use.
+func (kn *kernel) store(r reg.VecPhysical, j int, m operand.Mem, mask reg.VecPhysical) {
 	switch {
+	case kn.partial(j):
+		if kn.mask != nil {
+			mask = kn.mask
+		} else {
+			kn.loadMask(mask)
+		}
+		if kn.double() {
+			VMASKMOVPD(r, mask, m)
+		} else {
+			VMASKMOVPS(r, mask, m)
+		}
 	case kn.masks == nil && kn.double():
 		VMOVUPD(r, m)
 	case kn.masks == nil:
@@ -216,6 +244,23 @@ func (kn *kernel) store(r reg.VecPhysical, j int, m operand.Mem) {
 		VMOVUPD(r, kn.masks[j], m)
 	default:
 		VMOVUPS(r, kn.masks[j], m)
+	}
+}
+
+// partial says whether vector j exists in part only.
+func (kn *kernel) partial(j int) bool { return kn.part && j == kn.nv-1 }
+
+// loadMask fills r with the mask of the last vector, from as far into edges as
+// bytes are lacking.
+func (kn *kernel) loadMask(r reg.VecPhysical) {
+	VMOVDQU(operand.Mem{Base: edge}, r)
+}
+
+// edges is a vector of ones and one of zeros.
+func edges() {
+	GLOBL("edges", attr.RODATA|attr.NOPTR)
+	for i := range 8 {
+		DATA(8*i, operand.U64(uint64(0)-uint64(1-i/4)))
 	}
 }
 
@@ -253,23 +298,26 @@ func (kn *kernel) join(x, y, ones reg.VecPhysical) {
 func products(decl *bytes.Buffer) {
 	for _, s := range []isa{avx2, avx512} {
 		for _, e := range elems {
-			var rows []string
-			last := 0
-			for _, sh := range shapes(s, e) {
-				kn := newKernel(s, e, sh)
-				kn.emit()
-				fmt.Fprintf(decl, "//go:noescape\nfunc %s(t *tile)\n\n", kn.name())
-				if sh.mr != last {
-					rows = append(rows, fmt.Sprintf("{rows: %d, width: [4]func(*tile){", sh.mr))
-					last = sh.mr
+			var rows bytes.Buffer
+			table := func(mr int, part bool) string {
+				entries := ""
+				for nv := 3; nv >= 1; nv-- {
+					kn := newKernel(s, e, shape{mr, nv, part})
+					kn.emit()
+					fmt.Fprintf(decl, "//go:noescape\nfunc %s(t *tile)\n\n", kn.name())
+					entries += fmt.Sprintf("%d: %s, ", nv, kn.name())
 				}
-				rows[len(rows)-1] += fmt.Sprintf("%d: %s, ", sh.nv, kn.name())
+				return "[4]func(*tile){" + entries + "}"
 			}
-			fmt.Fprintf(decl, "var kernels%s%s = []kernelRow{\n", e.name, s.name)
-			for _, r := range rows {
-				fmt.Fprintf(decl, "%s}},\n", r)
+			for _, mr := range heights(s, e) {
+				fmt.Fprintf(&rows, "{rows: %d, whole: %s", mr, table(mr, false))
+				if s.masks == nil {
+					fmt.Fprintf(&rows, ", part: %s", table(mr, true))
+				}
+				rows.WriteString("},\n")
 			}
-			decl.WriteString("}\n\n")
+			fmt.Fprintf(decl, "var kernels%s%s = []kernelRow{\n%s}\n\n", e.name, s.name, rows.Bytes())
 		}
 	}
+	edges()
 }

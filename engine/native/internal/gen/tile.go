@@ -42,6 +42,14 @@ func (kn *kernel) emit() {
 			KMOVW(mem(arg, offMask+2*j), kn.masks[j])
 		}
 	}
+	if kn.part {
+		MOVLQZX(mem(arg, offLack), edge)
+		LEAQ(operand.NewDataAddr(operand.Symbol{Name: "edges", Static: true}, 0), k)
+		ADDQ(k, edge)
+		if kn.mask != nil {
+			kn.loadMask(kn.mask)
+		}
+	}
 	Label("tile")
 	kn.base(offA, ofA, a)
 	kn.base(offB, ofB, b)
@@ -294,7 +302,7 @@ func (kn *kernel) rowsOut(c, crs, rows reg.GPPhysical, add bool) {
 				kn.load(m, j, tmp)
 				kn.add(kn.acc[i][j], tmp, kn.acc[i][j])
 			}
-			kn.store(kn.acc[i][j], j, m)
+			kn.store(kn.acc[i][j], j, m, tmp)
 		}
 		if i+1 < kn.mr {
 			DECQ(rows)
