@@ -136,6 +136,9 @@ func functionAccuracy(op engine.Op) string {
 		if _, err := op.Infer([]engine.Spec{engine.SpecOf(engine.Complex128), engine.SpecOf(engine.Complex128)}[:numIn(op)]); err != nil {
 			return fmt.Sprintf("%g ulp", t)
 		}
+		if op == engine.Pow {
+			return fmt.Sprintf("%g ulp, complex %g, or \\|y ln x\\| where that is more", t, ofComplex)
+		}
 		return fmt.Sprintf("%g ulp, complex %g", t, ofComplex)
 	}
 	return "exact"

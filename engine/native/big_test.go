@@ -204,3 +204,93 @@ func exactly(u engine.Unary, v float64) *big.Float {
 	}
 	panic("no such function")
 }
+
+func neg(x *big.Float) *big.Float { return new(big.Float).SetPrec(precision).Neg(x) }
+
+// bigAtan2 is the angle of (x, y), x and y not both 0.
+func bigAtan2(y, x *big.Float) *big.Float {
+	if x.Sign() == 0 || x.MantExp(nil) < y.MantExp(nil) { // from the axis of y
+		a := sub(scale(bigPi, -1), bigAtan(quo(x, new(big.Float).Abs(y))))
+		if y.Sign() < 0 {
+			return neg(a)
+		}
+		return a
+	}
+	a := bigAtan(quo(y, x))
+	switch {
+	case x.Sign() > 0:
+		return a
+	case y.Sign() < 0:
+		return sub(a, bigPi)
+	}
+	return add(a, bigPi)
+}
+
+// bigComplex is a complex number.
+type bigComplex struct{ re, im *big.Float }
+
+func (z bigComplex) times(w bigComplex) bigComplex {
+	return bigComplex{sub(mul(z.re, w.re), mul(z.im, w.im)), add(mul(z.re, w.im), mul(z.im, w.re))}
+}
+
+func (z bigComplex) over(w bigComplex) bigComplex {
+	q := add(mul(w.re, w.re), mul(w.im, w.im))
+	p := z.times(bigComplex{w.re, neg(w.im)})
+	return bigComplex{quo(p.re, q), quo(p.im, q)}
+}
+
+// turned is iz, back −iz.
+func (z bigComplex) turned() bigComplex { return bigComplex{neg(z.im), z.re} }
+func (z bigComplex) back() bigComplex   { return bigComplex{z.im, neg(z.re)} }
+
+func (z bigComplex) exp() bigComplex {
+	e := bigExp(z.re)
+	return bigComplex{mul(e, bigSin(z.im, 1)), mul(e, bigSin(z.im, 0))}
+}
+
+// hyperbolic are sinh x and cosh x.
+func hyperbolic(x *big.Float) (sinh, cosh *big.Float) {
+	e := bigExpm1(x)
+	inverse := quo(e, add(e, num(1))) // 1 − e⁻ˣ
+	return scale(add(e, inverse), -1), scale(add(sub(e, inverse), num(2)), -1)
+}
+
+func (z bigComplex) sinh() bigComplex {
+	sinh, cosh := hyperbolic(z.re)
+	return bigComplex{mul(sinh, bigSin(z.im, 1)), mul(cosh, bigSin(z.im, 0))}
+}
+
+func (z bigComplex) cosh() bigComplex {
+	sinh, cosh := hyperbolic(z.re)
+	return bigComplex{mul(cosh, bigSin(z.im, 1)), mul(sinh, bigSin(z.im, 0))}
+}
+
+func (z bigComplex) log() bigComplex {
+	return bigComplex{scale(bigLog(add(mul(z.re, z.re), mul(z.im, z.im))), -1), bigAtan2(z.im, z.re)}
+}
+
+func (z bigComplex) sqrt() bigComplex {
+	r := bigSqrt(add(mul(z.re, z.re), mul(z.im, z.im)))
+	re, im := bigSqrt(scale(add(r, new(big.Float).Abs(z.re)), -1)), new(big.Float)
+	if re.Sign() != 0 {
+		im = quo(z.im, scale(re, 1))
+	}
+	switch {
+	case z.re.Sign() >= 0:
+		return bigComplex{re, im}
+	case z.im.Sign() < 0:
+		return bigComplex{neg(im), neg(re)}
+	}
+	return bigComplex{im, re}
+}
+
+// asin is −i ln(iz + √(1 − z²)), of the half plane where the two do not cancel.
+func (z bigComplex) asin() bigComplex {
+	if z.im.Sign() > 0 {
+		w := bigComplex{neg(z.re), neg(z.im)}.asin()
+		return bigComplex{neg(w.re), neg(w.im)}
+	}
+	q := z.times(z)
+	s := bigComplex{sub(num(1), q.re), neg(q.im)}.sqrt()
+	return bigComplex{sub(s.re, z.im), add(s.im, z.re)}.log().back()
+}

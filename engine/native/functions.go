@@ -7,6 +7,7 @@ import (
 	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/internal/elementary"
 )
 
 // Operands are the addresses of the elements (0, 0, …) of an output and of the
@@ -90,7 +91,7 @@ func unaryRow(l Level, u engine.Unary, d engine.DType) (f, past row) {
 func integerRow[T integer](u engine.Unary) row {
 	switch u {
 	case engine.Neg:
-		return map1(func(x T) T { return -x })
+		return negRow[T]
 	case engine.Abs:
 		return map1(func(x T) T { return max(x, -x) })
 	case engine.Sign:
@@ -102,7 +103,7 @@ func integerRow[T integer](u engine.Unary) row {
 func floatRow[T float](u engine.Unary) row {
 	switch u {
 	case engine.Neg:
-		return map1(func(x T) T { return -x })
+		return negRow[T]
 	case engine.Abs:
 		return real1[T](math.Abs)
 	case engine.Sign:
@@ -131,6 +132,8 @@ func complexRow[T complexNumber, R float](u engine.Unary) row {
 		return map1(func(z T) bool { return f(real(complex128(z)), imag(complex128(z))) })
 	}
 	switch u {
+	case engine.Neg:
+		return negRow[T]
 	case engine.Abs:
 		return map1(func(z T) R { return R(cmplx.Abs(complex128(z))) })
 	case engine.Real:
@@ -245,9 +248,9 @@ func floatPair[T float](b engine.Binary) row {
 	case engine.Rem:
 		return real2[T](math.Mod)
 	case engine.Pow:
-		return real2[T](pow)
+		return real2[T](elementary.Pow)
 	case engine.Atan2:
-		return real2[T](math.Atan2)
+		return real2[T](elementary.Atan2)
 	case engine.LogAddExp:
 		return real2[T](logAddExp)
 	}
@@ -292,6 +295,13 @@ func realPair[T realNumber](b engine.Binary) row {
 		return func(dst, x, y unsafe.Pointer, n int, by *factor) { lessEqualRow[T](dst, y, x, n, by) }
 	}
 	return nil
+}
+
+func negRow[T numeric](dst, x, _ unsafe.Pointer, n int, _ *factor) {
+	d, a := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n)
+	for i, v := range a {
+		d[i] = -v
+	}
 }
 
 func subRow[T numeric](dst, x, y unsafe.Pointer, n int, _ *factor) {

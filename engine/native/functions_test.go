@@ -176,7 +176,9 @@ func arguments(u engine.Unary, n int, rnd *rand.Rand) []float64 {
 			x = append(x, signed(rnd.Float64()*6.5), signed(tiny), signed(rnd.Float64()*1.2), signed(math.Exp(-rnd.Float64()*700)))
 		case engine.Sin, engine.Cos, engine.Tan:
 			k := math.Floor(rnd.Float64() * 1e5)
-			x = append(x, signed(rnd.Float64()*10), signed(tiny), signed(rnd.Float64()*1e6), k*math.Pi/2, signed(rnd.Float64()*1.6))
+			far := math.Exp(rnd.Float64() * 35)
+			x = append(x, signed(rnd.Float64()*10), signed(tiny), signed(rnd.Float64()*1e6), k*math.Pi/2, signed(rnd.Float64()*1.6),
+				signed(far), math.Floor(far)*math.Pi/2)
 		default:
 			x = append(x, math.Exp(signed(rnd.Float64()*700)), rnd.Float64())
 		}

@@ -41,9 +41,8 @@ func (l Level) NewGather(d, index engine.DType, step int, loops, rest Axes) *Ind
 // order of the loops from the shared-th on; the ones before may be shared out.
 func (l Level) NewScatter(d, index engine.DType, add bool, step, shared int, loops, rest Axes) *IndexPlan {
 	p := newIndex(d, index, step, loops, rest)
-	p.items, p.ordered = extent(p.loops[:shared]), shared
-	if extent(p.loops) == 0 {
-		p.items = 0
+	if p.ordered = min(shared, len(p.loops)); extent(p.loops) > 0 {
+		p.items = extent(p.loops[:p.ordered])
 	}
 	if add {
 		p.add = rows(l, d).add

@@ -22194,7 +22194,7 @@ DATA constants<>+312(SB)/8, $0x3d2ef35793c76730
 DATA constants<>+320(SB)/8, $0x3fe62e42fefa3800
 DATA constants<>+328(SB)/8, $0xbfefffffffffffff
 DATA constants<>+336(SB)/8, $0x7e70000000000000
-DATA constants<>+344(SB)/8, $0x4130000000000000
+DATA constants<>+344(SB)/8, $0x41d0000000000000
 DATA constants<>+352(SB)/8, $0x3fe45f306dc9c883
 DATA constants<>+360(SB)/8, $0xb91f1976b7ed8fbc
 DATA constants<>+368(SB)/8, $0x3c91a62633145c07

@@ -6,6 +6,7 @@ import (
 	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/internal/elementary"
 )
 
 // vectorComplex is the row of a function of complex numbers at a level.
@@ -109,7 +110,7 @@ func sinParts(wide bool, dst, x *parts, n int) {
 		i += at
 		for ; odd != 0; odd &= odd - 1 {
 			k := i + bits.TrailingZeros(uint(odd))
-			dst[k] = sine(x[k])
+			dst[k] = elementary.Sin(x[k])
 		}
 	}
 }
@@ -126,7 +127,7 @@ func cosParts(wide bool, dst, x *parts, n int) {
 		i += at
 		for ; odd != 0; odd &= odd - 1 {
 			k := i + bits.TrailingZeros(uint(odd))
-			dst[k] = cosine(x[k])
+			dst[k] = elementary.Cos(x[k])
 		}
 	}
 }

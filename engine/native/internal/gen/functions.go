@@ -34,7 +34,7 @@ const (
 	halfPi2  = 0x1.1a62633145c07p-54
 	halfPi3  = -0x1.f1976b7ed8fbcp-110
 	twoByPi  = 0x1.45f306dc9c883p-1
-	maxAngle = 1 << 20 // above, three parts of π/2 are too few
+	maxAngle = 1 << 30 // elementary.Near
 )
 
 // (eʳ − 1 − r)/r² for |r| ≤ ln 2 / 2.

@@ -1,8 +1,8 @@
-package native
+package elementary
 
 import "math"
 
-// The constants are those of the vectors in internal/gen/functions.go.
+// The constants are those of the vectors in native/internal/gen/functions.go.
 const (
 	ln2Hi, ln2Lo     = 0x1.62e42fefa39efp-1, 0x1.abc9e3b39803fp-56
 	ln2Head, ln2Tail = 0x1.62e42fefa3800p-1, 0x1.ef35793c76730p-45 // the first times an exponent is exact
@@ -11,9 +11,9 @@ const (
 var powPoly = [...]float64{0.4, 0.28571428571429364, 0.22222222221656232, 0.18181818335314404, 0.15384594970895457,
 	0.13334804238225345, 0.11706248540922386, 0.11723051028097753}
 
-// pow is x^y to about a unit in the last place. math.Pow, which multiplies, loses
+// Pow is x^y to about a unit in the last place. math.Pow, which multiplies, loses
 // all digits of numbers near 1 to large powers; its special cases are these.
-func pow(x, y float64) float64 {
+func Pow(x, y float64) float64 {
 	whole := math.Trunc(y) == y
 	switch {
 	case x == 0 || y == 0 || x-x != 0 || y-y != 0 || x < 0 && !whole:
