@@ -1,6 +1,7 @@
 package hataori
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -10,7 +11,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"github.com/hataori/hataori-go/lanes"
 	"github.com/hataori/hataori-go/mpi/mpitest"
+	"github.com/hataori/hataori-go/transport"
 )
 
 // table is something that Broadcast would be used for.
@@ -303,5 +306,68 @@ func TestExchangeOnBrokenTransport(t *testing.T) {
 		if err != nil {
 			t.Errorf("%s: %v", kind, err)
 		}
+	}
+}
+
+// weighing is a transport that counts what collective calls and messages carry.
+type weighing struct {
+	transport.Comm
+	shared, sent *atomic.Int64 // bytes broadcast on this rank, and sent by it
+	times        *atomic.Int64 // broadcasts of more than a few KiB
+}
+
+func (c weighing) Private() (transport.Comm, error) {
+	d, err := c.Comm.Private()
+	return weighing{d, c.shared, c.sent, c.times}, err
+}
+
+func (c weighing) Ibcast(p []byte, root int) (transport.Request, error) {
+	c.shared.Add(int64(len(p)))
+	if len(p) > 4096 {
+		c.times.Add(1)
+	}
+	return c.Comm.Ibcast(p, root)
+}
+
+func (c weighing) Isend(p []byte, dest, tag int) (transport.Request, error) {
+	c.sent.Add(int64(len(p)))
+	return c.Comm.Isend(p, dest, tag)
+}
+
+// Input that all items share crosses once for each rank, and not with the items.
+func TestSharedInputCrossesOnce(t *testing.T) {
+	const ranks, size, n = 4, 1 << 20, 500
+	net := mpitest.New(ranks, mpitest.Options{})
+	err := net.Run(func(c transport.Comm) error {
+		var shared, sent, times atomic.Int64
+		w, err := NewWorld(weighing{c, &shared, &sent, &times})
+		if err != nil {
+			return err
+		}
+		var table []byte
+		if w.Rank() == 0 {
+			table = bytes.Repeat([]byte{3}, size)
+		}
+		if table, err = Broadcast(context.Background(), w, Options{}, table); err != nil {
+			return err
+		}
+		got, err := PmapLanes(context.Background(), w, lanes.New(1), Options{}, count(w, 0, n), func(_ context.Context, _ lanes.Lane, x int) (int, error) {
+			return int(table[x]) * x, nil
+		})
+		if err != nil {
+			return err
+		}
+		for i, v := range got {
+			if v != 3*i {
+				return fmt.Errorf("item %d: %d", i, v)
+			}
+		}
+		if k, b, s := times.Load(), shared.Load(), sent.Load(); k != 1 || b < size || b > size+4096 || s > 64*n+65536 {
+			return fmt.Errorf("%d large broadcasts, %d bytes shared and %d sent", k, b, s)
+		}
+		return w.Close()
+	})
+	if err := errors.Join(err, net.Check()); err != nil {
+		t.Error(err)
 	}
 }

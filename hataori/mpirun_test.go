@@ -39,7 +39,7 @@ func TestUnderMPI(t *testing.T) {
 		{"mpirun.openmpi", []string{"--oversubscribe", "--bind-to", "none"}},
 		{"mpiexec.hydra", nil},
 	} {
-		for _, n := range []int{1, 2, 4} {
+		for _, n := range []int{1, 2, 3, 4, 6} {
 			t.Run(fmt.Sprintf("%s,n=%d", l.name, n), func(t *testing.T) {
 				if _, err := exec.LookPath(l.name); err != nil {
 					if os.Getenv("HATAORI_REQUIRE_MPI") == "1" {
@@ -51,7 +51,11 @@ func TestUnderMPI(t *testing.T) {
 				defer cancel()
 				cmd := exec.CommandContext(ctx, l.name, append(append([]string(nil), l.args...), "-n", strconv.Itoa(n),
 					self, "-test.run", "^TestRankProgram$", "-test.v")...)
-				cmd.Env = append(mpi.ChildEnv(), asRank+"=1", "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+				how := "once"
+				if n == 2 {
+					how = "often" // one rank per processor of a small machine: more would wait for each other's time slices
+				}
+				cmd.Env = append(mpi.ChildEnv(), asRank+"="+how, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
 					"OMPI_MCA_btl_vader_single_copy_mechanism=none", "OMPI_MCA_rmaps_base_oversubscribe=1")
 				cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
 				cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
@@ -82,13 +86,16 @@ func TestRankProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
-	groups := []int{1}
+	groups, roots, batches := []int{1}, upTo(w, w.Rank(), w.Size()), []int{0, 1, 7}
 	if w.Size() > 2 {
 		groups = []int{1, 2, 3, hataori.GroupByHost}
 	}
+	if w.Size() > 4 {
+		roots, batches = []int{0, w.Size() - 1}, []int{0, 1}
+	}
 	for _, group := range groups {
-		for root := range w.Size() {
-			for _, batch := range []int{0, 1, 7} {
+		for _, root := range roots {
+			for _, batch := range batches {
 				o := hataori.Options{Root: root, Batch: batch, Group: group}
 				if err := errors.Join(squares(ctx, w, o), failing(ctx, w, o)); err != nil {
 					t.Fatalf("root %d, batch %d, groups of %d: %v", root, batch, group, err)
@@ -100,6 +107,23 @@ func TestRankProgram(t *testing.T) {
 		}
 		if err := ended(w, hataori.Options{Group: group}); err != nil {
 			t.Fatalf("groups of %d: %v", group, err)
+		}
+	}
+	for _, root := range roots {
+		err := errors.Join(hinted(ctx, w, root), ranged(ctx, w, root))
+		if w.Size() > 1 {
+			err = errors.Join(err, copied(ctx, w, root))
+		}
+		if err != nil {
+			t.Fatalf("root %d: %v", root, err)
+		}
+	}
+	if err := errors.Join(divided(ctx, w, rt), nested(ctx, w, rt)); err != nil {
+		t.Fatal(err)
+	}
+	if os.Getenv(asRank) == "often" {
+		if err := often(ctx, w, rt); err != nil {
+			t.Fatal(err)
 		}
 	}
 	if err := errors.Join(w.Close(), rt.Finalize()); err != nil {

@@ -52,7 +52,7 @@ var _ transport.Comm = (*Comm)(nil)
 // newComm describes a communicator of the library. The gate is held.
 func newComm(lib *library, h uintptr, host string, piece int) (*Comm, error) {
 	c := &Comm{lib: lib, h: h, host: host, maxTag: 32767, probed: Status{Source: AnySource}}
-	c.split(piece)
+	c.cut(piece)
 	if err := lib.call(fnCommRank, h, lib.outAddr(0)); err != nil {
 		return nil, err
 	}
@@ -70,8 +70,8 @@ func newComm(lib *library, h uintptr, host string, piece int) (*Comm, error) {
 	return c, nil
 }
 
-// split sets the length of pieces, which must be the same on all ranks.
-func (c *Comm) split(piece int) {
+// cut sets the length of pieces, which must be the same on all ranks.
+func (c *Comm) cut(piece int) {
 	c.piece, c.short = piece, min(piece, longestShort)
 }
 
@@ -81,8 +81,9 @@ func foreignPointer(addr uintptr) unsafe.Pointer {
 }
 
 // returnErrors makes the library report errors instead of ending the process.
-func (c *Comm) returnErrors() error {
-	return c.lib.call(fnCommSetErrhandler, c.h, c.lib.abi.errorsReturn)
+// The gate is held.
+func (l *library) returnErrors(h uintptr) error {
+	return l.call(fnCommSetErrhandler, h, l.abi.errorsReturn)
 }
 
 // Rank returns the number of this rank, 0 ≤ Rank < Size.
@@ -143,19 +144,22 @@ func (c *Comm) Dup() (*Comm, error) {
 	if err != nil {
 		return nil, err
 	}
+	d := &Comm{rank: c.rank, size: c.size, host: c.host, maxTag: c.maxTag, lib: c.lib, h: h, probed: Status{Source: AnySource}}
+	d.cut(c.piece)
+	if err := d.makeBulk(); err != nil {
+		return nil, err
+	}
+	return d, nil
+}
+
+// makeBulk gives a communicator the handle for long messages. It is collective.
+func (c *Comm) makeBulk() error {
 	bulk, err := c.idup()
 	if err != nil {
-		return nil, err
+		return err
 	}
-	gate.Lock()
-	defer gate.Unlock()
-	d := &Comm{rank: c.rank, size: c.size, host: c.host, maxTag: c.maxTag, lib: c.lib, h: bulk, bulk: bulk, has: true, probed: Status{Source: AnySource}}
-	d.split(c.piece)
-	if err := d.returnErrors(); err != nil {
-		return nil, err
-	}
-	d.h = h
-	return d, d.returnErrors()
+	c.bulk, c.has = bulk, true
+	return nil
 }
 
 // idup duplicates the handle without holding the gate while others are awaited.
@@ -174,8 +178,7 @@ func (c *Comm) idup() (uintptr, error) {
 	}
 	var idle ladder
 	for {
-		done, made, err := r.testMade()
-		if done || err != nil {
+		if done, made, err := r.testMade(); done || err != nil {
 			return made, err
 		}
 		idle.wait()

@@ -41,7 +41,8 @@
 //     request is done: they are not read (receive) or written (all) meanwhile.
 //  2. A request is tested until it is done or fails, and not used afterwards.
 //  3. Collective calls are started in the same order by all ranks of a
-//     communicator. Dup, Private, Free, Init and Finalize are collective.
+//     communicator. Dup, Private, Split, Part, Free, Init and Finalize are
+//     collective.
 //  4. One goroutine at a time calls into one communicator. Where the library
 //     grants MPI_THREAD_FUNNELED only, that is the one that called Init; it is
 //     locked to its thread until Finalize. Calls from elsewhere return

@@ -273,7 +273,7 @@ func (rt *Runtime) measure(by launcher) error {
 	host := lib.cText(lib.outInt(0))
 	root, err := newComm(lib, lib.abi.commWorld, host, rt.opts.PieceLimit)
 	if err == nil && !rt.joined {
-		err = root.returnErrors()
+		err = lib.returnErrors(root.h)
 	}
 	if err != nil {
 		return wrap(err)
@@ -295,7 +295,7 @@ func (rt *Runtime) measure(by launcher) error {
 	if err := rt.world.Allreduce(context.Background(), piece, Min); err != nil {
 		return wrap(err)
 	}
-	rt.world.split(int(piece[0]))
+	rt.world.cut(int(piece[0]))
 	if err := rt.findPeers(); err != nil {
 		return wrap(err)
 	}
@@ -313,7 +313,7 @@ func (rt *Runtime) findPeers() error {
 		node, err = newComm(lib, shared, w.host, rt.opts.PieceLimit)
 	}
 	if err == nil {
-		err = node.returnErrors()
+		err = lib.returnErrors(node.h)
 	}
 	gate.Unlock()
 	if err != nil {

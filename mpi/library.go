@@ -32,6 +32,7 @@ const (
 	fnCommIdup
 	fnCommFree
 	fnCommSetErrhandler
+	fnCommSplit
 	fnCommSplitType
 	fnCommGetAttr
 	fnIsend
@@ -51,7 +52,7 @@ const (
 var fnNames = [fnCount]string{
 	"MPI_Init_thread", "MPI_Initialized", "MPI_Finalized", "MPI_Finalize", "MPI_Query_thread", "MPI_Is_thread_main", "MPI_Abort",
 	"MPI_Error_class", "MPI_Error_string", "MPI_Get_library_version", "MPI_Get_processor_name",
-	"MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_idup", "MPI_Comm_free", "MPI_Comm_set_errhandler", "MPI_Comm_split_type", "MPI_Comm_get_attr",
+	"MPI_Comm_rank", "MPI_Comm_size", "MPI_Comm_idup", "MPI_Comm_free", "MPI_Comm_set_errhandler", "MPI_Comm_split", "MPI_Comm_split_type", "MPI_Comm_get_attr",
 	"MPI_Isend", "MPI_Irecv", "MPI_Recv", "MPI_Iprobe", "MPI_Test", "MPI_Test_cancelled", "MPI_Cancel", "MPI_Get_count",
 	"MPI_Iallreduce", "MPI_Ibcast", "MPI_Ibarrier",
 }

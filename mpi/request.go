@@ -120,8 +120,11 @@ func (r *request) testMade() (bool, uintptr, error) {
 	if !r.poll() {
 		return false, 0, nil
 	}
-	made, err := r.made, r.err
-	r.c.drop(r)
+	c, made, err := r.c, r.made, r.err
+	c.drop(r)
+	if err == nil {
+		err = c.lib.returnErrors(made)
+	}
 	return err == nil, made, err
 }
 

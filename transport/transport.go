@@ -5,8 +5,8 @@
 //
 // It holds interfaces and values only. Every method that starts something
 // returns at once; completion is learnt by testing the [Request]. Nothing in
-// this contract blocks, except [Comm.Private] and [Comm.Free], which are
-// collective.
+// this contract blocks, except [Comm.Private], [Comm.Free] and [Splitter.Part],
+// which are collective.
 package transport
 
 import "errors"
@@ -76,7 +76,8 @@ type Comm interface {
 	// has called it, and the result is owned by the caller, who calls Free.
 	Private() (Comm, error)
 
-	// Free gives up a duplicate made by Private. It is collective.
+	// Free gives up a communicator made by Private or [Splitter.Part]. It is
+	// collective.
 	Free() error
 
 	// Isend starts to send p to rank dest. The transport reads p until the
@@ -117,6 +118,20 @@ type Comm interface {
 // those of this rank.
 type OwnProcess interface {
 	OwnProcess() bool
+}
+
+// Splitter is implemented by a Comm whose ranks can be parted into smaller groups.
+type Splitter interface {
+	// Part makes new communicators of the ranks: those that pass the same color
+	// share one, in which their order is that of key, and of rank where keys are
+	// equal. It is collective, blocks until every rank has called it, and the
+	// result is owned by the caller, who calls Free.
+	//
+	// Color is 0..2³¹−1, key any number of 32 bits. If a rank passes another every
+	// rank gets ErrArgument, and none a communicator. There is no color for being
+	// in no group: ranks that are not wanted pass one of their own, and free what
+	// they get.
+	Part(color, key int) (Comm, error)
 }
 
 // Express is implemented by a Comm in which two steps cost little more than one:

@@ -21,6 +21,7 @@ var cases = []conformCase{
 	{"truncated", caseTruncated},
 	{"cancel", caseCancel},
 	{"private", casePrivate},
+	{"part", casePart},
 	{"reduce", caseReduce},
 	{"broadcast", caseBroadcast},
 	{"barrier", caseBarrier},

@@ -2,7 +2,9 @@ package mpitest
 
 import (
 	"bytes"
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
 
 	"github.com/hataori/hataori-go/transport"
@@ -19,7 +21,8 @@ type round struct {
 	err     error
 	sum     []int64
 	data    []byte
-	group   *group // made by Private
+	parts   []part  // what Part was told, by rank
+	made    []*Comm // by Private or Part, by rank
 }
 
 // join enters the next round of this rank.
@@ -28,13 +31,14 @@ func (c *Comm) join(call string) *round {
 	c.round++
 	rd := g.rounds[k]
 	if rd == nil {
-		rd = &round{call: call, first: c.rank, here: make([]bool, g.net.n)}
+		rd = &round{call: call, first: c.rank, here: make([]bool, g.size())}
 		g.rounds[k] = rd
 	}
 	rd.here[c.rank] = true
 	rd.arrived++
 	if rd.call != call && rd.err == nil {
 		rd.err = c.fail(call, ErrMismatch, fmt.Sprintf("collective call %d of communicator %d: rank %d called %s, rank %d called %s", k, g.id, rd.first, rd.call, c.rank, call))
+		g.net.cond.Broadcast()
 	}
 	return rd
 }
@@ -42,7 +46,7 @@ func (c *Comm) join(call string) *round {
 // missing returns a dead rank that the round still waits for.
 func (g *group) missing(rd *round) (int, bool) {
 	for i, here := range rd.here {
-		if !here && g.net.dead[i] {
+		if !here && g.dead(i) {
 			return i, true
 		}
 	}
@@ -51,7 +55,7 @@ func (g *group) missing(rd *round) (int, bool) {
 
 func (c *Comm) leaveRound(k int, rd *round) {
 	rd.ended++
-	if rd.ended == c.g.net.n {
+	if rd.ended == c.Size() {
 		delete(c.g.rounds, k)
 	}
 }
@@ -67,7 +71,7 @@ type collRequest struct {
 
 func (c *Comm) collective(rd *round, ready func() bool, take func()) transport.Request {
 	net := c.g.net
-	net.open[c.rank]++
+	net.open[c.proc]++
 	k := c.round - 1
 	return &collRequest{request: request{c: c, late: net.chance(4, c.g.id, c.rank, k)}, rd: rd, k: k, ready: ready, take: take}
 }
@@ -122,7 +126,7 @@ func (c *Comm) Iallreduce(send, recv []int64, op transport.Op) (transport.Reques
 			combine(rd.sum, send, op)
 		}
 	}
-	return c.collective(rd, func() bool { return rd.arrived == c.g.net.n }, func() { copy(recv, rd.sum) }), nil
+	return c.collective(rd, func() bool { return rd.arrived == c.Size() }, func() { copy(recv, rd.sum) }), nil
 }
 
 func combine(acc, x []int64, op transport.Op) {
@@ -145,8 +149,8 @@ func (c *Comm) Ibcast(p []byte, root int) (transport.Request, error) {
 		return nil, err
 	}
 	defer c.leave()
-	if root < 0 || root >= c.g.net.n {
-		return nil, c.fail("Ibcast", transport.ErrArgument, fmt.Sprintf("root %d of %d", root, c.g.net.n))
+	if root < 0 || root >= c.Size() {
+		return nil, c.fail("Ibcast", transport.ErrArgument, fmt.Sprintf("root %d of %d", root, c.Size()))
 	}
 	rd := c.join(fmt.Sprintf("Ibcast(len %d, root %d)", len(p), root))
 	if c.rank == root {
@@ -163,7 +167,7 @@ func (c *Comm) Ibarrier() (transport.Request, error) {
 	}
 	defer c.leave()
 	rd := c.join("Ibarrier")
-	return c.collective(rd, func() bool { return rd.arrived == c.g.net.n }, func() {}), nil
+	return c.collective(rd, func() bool { return rd.arrived == c.Size() }, func() {}), nil
 }
 
 // Private duplicates the communicator, see transport.Comm.
@@ -172,33 +176,85 @@ func (c *Comm) Private() (transport.Comm, error) {
 		return nil, err
 	}
 	defer c.leave()
-	net, g := c.g.net, c.g
 	rd := c.join("Private")
-	k := c.round - 1
-	if rd.group == nil && rd.err == nil {
-		rd.group = net.newGroup()
+	if rd.made == nil && rd.err == nil {
+		rd.made = c.g.net.newGroup(c.g.procs()).comms
 	}
+	if err := c.meet(rd); err != nil {
+		return nil, err
+	}
+	return rd.made[c.rank], nil
+}
+
+// part is what one rank tells Part.
+type part struct{ color, key, rank int }
+
+// Part parts the ranks into new communicators, see transport.Splitter.
+func (c *Comm) Part(color, key int) (transport.Comm, error) {
+	if err := c.enter("Part"); err != nil {
+		return nil, err
+	}
+	defer c.leave()
+	rd := c.join("Part")
+	if rd.parts == nil {
+		rd.parts = make([]part, c.Size())
+	}
+	rd.parts[c.rank] = part{color, key, c.rank}
+	if rd.arrived == c.Size() && rd.err == nil {
+		rd.made, rd.err = c.g.split(rd.parts)
+	}
+	if err := c.meet(rd); err != nil {
+		return nil, err
+	}
+	return rd.made[c.rank], nil
+}
+
+// split makes the communicators of a Part that every rank has called.
+func (g *group) split(parts []part) ([]*Comm, error) {
+	for _, p := range parts {
+		if p.color < 0 || p.color > math.MaxInt32 || p.key < math.MinInt32 || p.key > math.MaxInt32 {
+			return nil, g.comms[p.rank].fail("Part", transport.ErrArgument, fmt.Sprintf("rank %d passed color %d and key %d", p.rank, p.color, p.key))
+		}
+	}
+	made := make([]*Comm, len(parts))
+	sorted := slices.SortedFunc(slices.Values(parts), func(a, b part) int {
+		return cmp.Or(a.color-b.color, a.key-b.key, a.rank-b.rank)
+	})
+	for len(sorted) > 0 {
+		n := 1
+		for n < len(sorted) && sorted[n].color == sorted[0].color {
+			n++
+		}
+		procs := make([]int, n)
+		for i, p := range sorted[:n] {
+			procs[i] = g.comms[p.rank].proc
+		}
+		for i, d := range g.net.newGroup(procs).comms {
+			made[sorted[i].rank] = d
+		}
+		sorted = sorted[n:]
+	}
+	return made, nil
+}
+
+// meet waits until every rank has joined the round.
+func (c *Comm) meet(rd *round) error {
+	net, g, k := c.g.net, c.g, c.round-1
 	net.cond.Broadcast()
 	defer func() { c.leaveRound(k, rd) }()
-	for rd.arrived < net.n {
-		if rd.err != nil {
-			return nil, rd.err
-		}
-		if err := c.usable("Private"); err != nil {
-			return nil, err
+	for rd.arrived < c.Size() && rd.err == nil {
+		if err := c.usable(rd.call); err != nil {
+			return err
 		}
 		if dead, gone := g.missing(rd); gone && net.opts.ReportDead {
-			return nil, c.fail("Private", ErrDead, fmt.Sprintf("rank %d", dead))
+			return c.fail(rd.call, ErrDead, fmt.Sprintf("rank %d", dead))
 		}
 		net.cond.Wait()
 	}
-	if rd.err != nil {
-		return nil, rd.err
-	}
-	return rd.group.comms[c.rank], nil
+	return rd.err
 }
 
-// Free gives up a duplicate, see transport.Comm. The world cannot be freed.
+// Free gives up what Private or Part made, see transport.Comm. The world cannot be freed.
 func (c *Comm) Free() error {
 	if err := c.enter("Free"); err != nil {
 		return err
@@ -210,7 +266,7 @@ func (c *Comm) Free() error {
 	}
 	c.freed = true
 	g.freed++
-	if g.freed == net.n {
+	if g.freed == g.size() {
 		net.lost = append(net.lost, g.unmatched()...)
 		net.live = slices.DeleteFunc(net.live, func(x *group) bool { return x == g })
 	}

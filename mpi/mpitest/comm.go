@@ -14,7 +14,8 @@ import (
 // Comm is one rank's handle. It implements transport.Comm.
 type Comm struct {
 	g     *group
-	rank  int
+	rank  int // on this communicator
+	proc  int // on the world
 	host  string
 	busy  atomic.Bool
 	round int // collective calls started on this rank
@@ -23,15 +24,16 @@ type Comm struct {
 }
 
 var (
-	_ transport.Comm    = (*Comm)(nil)
-	_ transport.Express = (*Comm)(nil)
+	_ transport.Comm     = (*Comm)(nil)
+	_ transport.Express  = (*Comm)(nil)
+	_ transport.Splitter = (*Comm)(nil)
 )
 
 // Rank returns the number of this rank.
 func (c *Comm) Rank() int { return c.rank }
 
 // Size returns the number of ranks.
-func (c *Comm) Size() int { return c.g.net.n }
+func (c *Comm) Size() int { return c.g.size() }
 
 // Host returns the name that Options.Host gives this rank.
 func (c *Comm) Host() string { return c.host }
@@ -57,7 +59,9 @@ func (c *Comm) enter(op string) error {
 		return err
 	}
 	for _, g := range net.live {
-		g.match(c.rank)
+		if rank := g.place[c.proc]; rank >= 0 {
+			g.match(rank)
+		}
 	}
 	return nil
 }
@@ -71,16 +75,16 @@ func (c *Comm) usable(op string) error {
 	net := c.g.net
 	if net.opts.Funneled {
 		id := goroutineID()
-		if net.owner[c.rank] == 0 {
-			net.owner[c.rank] = id
-		} else if net.owner[c.rank] != id {
+		if net.owner[c.proc] == 0 {
+			net.owner[c.proc] = id
+		} else if net.owner[c.proc] != id {
 			return c.fail(op, transport.ErrArgument, "called from another goroutine than the first call of this rank, and AnyThread is false")
 		}
 	}
 	switch {
 	case net.aborted != nil:
 		return c.fail(op, ErrAborted, fmt.Sprintf("by rank %d with status %d", net.aborted.rank, net.aborted.status))
-	case net.dead[c.rank]:
+	case net.dead[c.proc]:
 		return c.fail(op, ErrDead, "")
 	case c.freed:
 		return c.fail(op, transport.ErrFreed, "")
@@ -94,8 +98,8 @@ func (c *Comm) fail(op string, err error, text string) error {
 
 // checkPeer refuses a rank or tag out of range.
 func (c *Comm) checkPeer(op string, rank, tag int, wild bool) error {
-	if rank < 0 && !(wild && rank == transport.AnySource) || rank >= c.g.net.n {
-		return c.fail(op, transport.ErrArgument, fmt.Sprintf("rank %d of %d", rank, c.g.net.n))
+	if rank < 0 && !(wild && rank == transport.AnySource) || rank >= c.Size() {
+		return c.fail(op, transport.ErrArgument, fmt.Sprintf("rank %d of %d", rank, c.Size()))
 	}
 	if tag < 0 && !(wild && tag == transport.AnyTag) || tag > c.MaxTag() {
 		return c.fail(op, transport.ErrArgument, fmt.Sprintf("tag %d, largest is %d", tag, c.MaxTag()))
@@ -119,7 +123,7 @@ func (c *Comm) Isend(p []byte, dest, tag int) (transport.Request, error) {
 			return nil, c.fail("Isend", err, m.String())
 		}
 	}
-	if net.dead[dest] && net.opts.ReportDead {
+	if g.dead(dest) && net.opts.ReportDead {
 		return nil, c.fail("Isend", ErrDead, fmt.Sprintf("rank %d", dest))
 	}
 	g.seqs[[2]int{c.rank, dest}]++
@@ -133,7 +137,7 @@ func (c *Comm) Isend(p []byte, dest, tag int) (transport.Request, error) {
 	}
 	b := &g.boxes[dest]
 	b.msgs = append(b.msgs, msg)
-	net.open[c.rank]++
+	net.open[c.proc]++
 	return &sendRequest{request: request{c: c, late: net.chance(3, g.id, dest, c.rank, m.Seq)}, msg: msg}, nil
 }
 
@@ -149,7 +153,7 @@ func (c *Comm) Irecv(p []byte, source, tag int) (transport.Request, error) {
 	r := &recvRequest{request: request{c: c}, p: p, source: source, tag: tag}
 	b := &c.g.boxes[c.rank]
 	b.posted = append(b.posted, r)
-	c.g.net.open[c.rank]++
+	c.g.net.open[c.proc]++
 	c.g.match(c.rank)
 	return r, nil
 }
@@ -165,7 +169,7 @@ func (c *Comm) Iprobe(source, tag int) (transport.Status, bool, error) {
 	}
 	m := c.g.find(c.rank, source, tag)
 	if m == nil {
-		if source >= 0 && c.g.net.dead[source] && c.g.net.opts.ReportDead {
+		if source >= 0 && c.g.dead(source) && c.g.net.opts.ReportDead {
 			return transport.Status{}, false, c.fail("Iprobe", ErrDead, fmt.Sprintf("rank %d", source))
 		}
 		return transport.Status{}, false, nil
@@ -207,7 +211,7 @@ func (c *Comm) Abort(status int) {
 	net := c.g.net
 	net.mu.Lock()
 	if net.aborted == nil {
-		net.aborted = &abortion{c.rank, status}
+		net.aborted = &abortion{c.proc, status}
 	}
 	net.cond.Broadcast()
 	net.mu.Unlock()

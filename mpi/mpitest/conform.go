@@ -59,7 +59,7 @@ func (k conformCase) run(c transport.Comm) (err error) {
 	if err != nil {
 		return err
 	}
-	p := &proc{Comm: private, deadline: time.Now().Add(patience)}
+	p := &proc{Comm: private, deadline: time.Now().Add(patience), origin: private.Rank()}
 	k.body(p)
 	p.barrier()
 	_, found, err := p.Iprobe(transport.AnySource, transport.AnyTag)
@@ -75,6 +75,7 @@ type failure struct{ err error }
 type proc struct {
 	transport.Comm
 	deadline time.Time
+	origin   int // rank on the communicator of the case
 }
 
 func (p *proc) require(ok bool, format string, args ...any) {

@@ -3,6 +3,8 @@ package mpitest_test
 import (
 	"errors"
 	"fmt"
+	"log"
+	"strings"
 	"time"
 
 	"github.com/hataori/hataori-go/mpi/mpitest"
@@ -55,4 +57,28 @@ func ExampleOptions() {
 	fmt.Println(err)
 	// Output:
 	// Isend on rank 0: link down: comm 0: 0 → 1 tag 0 #0, 2 bytes
+}
+
+func ExampleComm_Part() {
+	net := mpitest.New(5, mpitest.Options{})
+	places := make([]string, net.Size())
+	err := net.Run(func(c transport.Comm) error {
+		// Even and odd ranks, each in falling order.
+		part, err := c.(transport.Splitter).Part(c.Rank()%2, -c.Rank())
+		if err != nil {
+			return err
+		}
+		places[c.Rank()] = fmt.Sprintf("rank %d is %d of %d in its part", c.Rank(), part.Rank(), part.Size())
+		return part.Free()
+	})
+	if err := errors.Join(err, net.Check()); err != nil {
+		log.Fatal(err)
+	}
+	fmt.Println(strings.Join(places, "\n"))
+	// Output:
+	// rank 0 is 2 of 3 in its part
+	// rank 1 is 1 of 2 in its part
+	// rank 2 is 1 of 3 in its part
+	// rank 3 is 0 of 2 in its part
+	// rank 4 is 0 of 3 in its part
 }

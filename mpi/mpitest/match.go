@@ -12,11 +12,26 @@ import (
 type group struct {
 	net    *Net
 	id     int
-	comms  []*Comm
+	comms  []*Comm        // by rank
+	place  []int          // rank of each process of the net, −1 if it has none
 	boxes  []box          // by destination
 	rounds map[int]*round // collective calls not completed everywhere
 	seqs   map[[2]int]int // messages sent, by source and destination
 	freed  int
+}
+
+func (g *group) size() int { return len(g.comms) }
+
+// dead reports whether the process of a rank is.
+func (g *group) dead(rank int) bool { return g.net.dead[g.comms[rank].proc] }
+
+// procs returns the processes by rank.
+func (g *group) procs() []int {
+	procs := make([]int, g.size())
+	for rank, c := range g.comms {
+		procs[rank] = c.proc
+	}
+	return procs
 }
 
 // box holds what has been sent to one rank and what it waits for.
@@ -104,11 +119,17 @@ func (g *group) find(rank, source, tag int) *message {
 	return found[g.net.chance(len(found), g.id, rank, b.looks)]
 }
 
-func (g *group) unmatched() []Message {
-	var all []Message
+// stray is a message that nobody received, and the process that it was for.
+type stray struct {
+	Message
+	proc int
+}
+
+func (g *group) unmatched() []stray {
+	var all []stray
 	for i := range g.boxes {
 		for _, m := range g.boxes[i].msgs {
-			all = append(all, m.Message)
+			all = append(all, stray{m.Message, g.comms[i].proc})
 		}
 	}
 	return all

@@ -249,6 +249,28 @@ func TestCollectivesThatDisagree(t *testing.T) {
 	}
 }
 
+// A rank that waits inside a collective call is told, too.
+func TestWaitingCallsThatDisagree(t *testing.T) {
+	for what, wait := range map[string]func(c *Comm) error{
+		"Private": func(c *Comm) error { _, err := c.Private(); return err },
+		"Part":    func(c *Comm) error { _, err := c.Part(0, 0); return err },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			net := New(2, Options{})
+			go func() {
+				time.Sleep(time.Second)
+				_, err := finish(must(net.Rank(1).Ibarrier()))
+				if !errors.Is(err, ErrMismatch) {
+					t.Errorf("Ibarrier beside %s: %v", what, err)
+				}
+			}()
+			if err := wait(net.Rank(0)); !errors.Is(err, ErrMismatch) || !strings.Contains(err.Error(), what) {
+				t.Errorf("%s beside Ibarrier: %v", what, err)
+			}
+		})
+	}
+}
+
 func TestMisuse(t *testing.T) {
 	panics := func(what string, f func()) {
 		t.Helper()

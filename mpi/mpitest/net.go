@@ -44,9 +44,9 @@ func (e *Error) Unwrap() error { return e.Err }
 
 // Message describes one message on its way.
 type Message struct {
-	Comm   int // 0 for the world; duplicates count from 1 in order of creation
-	Source int
-	Dest   int
+	Comm   int // 0 for the world; others count from 1 in order of creation
+	Source int // rank on Comm
+	Dest   int // rank on Comm
 	Tag    int
 	Seq    int // 0 for the first message from Source to Dest on this Comm
 	Bytes  []byte
@@ -105,7 +105,7 @@ type Net struct {
 	cond    *sync.Cond // state that Private, Free or Abort wait for has changed
 	world   *group
 	live    []*group // groups some rank has not freed
-	lost    []Message
+	lost    []stray  // on groups that were freed
 	dead    []bool
 	owner   []uint64 // goroutine of each rank, when Funneled
 	open    []int    // requests not tested until done, by rank
@@ -131,7 +131,11 @@ func New(n int, opts Options) *Net {
 	}
 	net := &Net{opts: opts, n: n, dead: make([]bool, n), owner: make([]uint64, n), open: make([]int, n)}
 	net.cond = sync.NewCond(&net.mu)
-	net.world = net.newGroup()
+	procs := make([]int, n)
+	for i := range procs {
+		procs[i] = i
+	}
+	net.world = net.newGroup(procs)
 	return net
 }
 
@@ -195,11 +199,17 @@ func (net *Net) Unmatched() []Message {
 }
 
 func (net *Net) unmatched() []Message {
-	all := slices.Clone(net.lost)
+	strays := slices.Clone(net.lost)
 	for _, g := range net.live {
-		all = append(all, g.unmatched()...)
+		strays = append(strays, g.unmatched()...)
 	}
-	return slices.DeleteFunc(all, func(m Message) bool { return net.dead[m.Dest] })
+	var all []Message
+	for _, s := range strays {
+		if !net.dead[s.proc] {
+			all = append(all, s.Message)
+		}
+	}
+	return all
 }
 
 // Check reports what the code under test left behind: messages that nobody
@@ -219,17 +229,23 @@ func (net *Net) Check() error {
 	}
 	for _, g := range net.live {
 		if g != net.world {
-			errs = append(errs, fmt.Errorf("mpitest: communicator %d freed by %d of %d ranks", g.id, g.freed, net.n))
+			errs = append(errs, fmt.Errorf("mpitest: communicator %d freed by %d of %d ranks", g.id, g.freed, g.size()))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (net *Net) newGroup() *group {
-	g := &group{net: net, id: net.comms, boxes: make([]box, net.n), rounds: make(map[int]*round), seqs: make(map[[2]int]int)}
+// newGroup makes a communicator of the processes, by rank.
+func (net *Net) newGroup(procs []int) *group {
+	g := &group{net: net, id: net.comms, boxes: make([]box, len(procs)), rounds: make(map[int]*round), seqs: make(map[[2]int]int),
+		place: make([]int, net.n)}
 	net.comms++
-	for i := range net.n {
-		g.comms = append(g.comms, &Comm{g: g, rank: i, host: net.opts.Host(i)})
+	for i := range g.place {
+		g.place[i] = -1
+	}
+	for rank, proc := range procs {
+		g.place[proc] = rank
+		g.comms = append(g.comms, &Comm{g: g, rank: rank, proc: proc, host: net.opts.Host(proc)})
 	}
 	net.live = append(net.live, g)
 	return g

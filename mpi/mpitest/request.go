@@ -22,7 +22,7 @@ func (r *request) enter(op string) error {
 	if err := r.c.enter(op); err != nil {
 		r.ended = true
 		r.c.g.net.mu.Lock()
-		r.c.g.net.open[r.c.rank]--
+		r.c.g.net.open[r.c.proc]--
 		r.c.g.net.mu.Unlock()
 		return err
 	}
@@ -31,7 +31,7 @@ func (r *request) enter(op string) error {
 
 func (r *request) end() {
 	r.ended = true
-	r.c.g.net.open[r.c.rank]--
+	r.c.g.net.open[r.c.proc]--
 }
 
 // held reports whether a completion is still to be kept back.
@@ -62,7 +62,7 @@ func (r *sendRequest) Test() (bool, transport.Status, error) {
 		return true, st, nil
 	}
 	net := r.c.g.net
-	if net.dead[r.msg.Dest] && net.opts.ReportDead {
+	if r.c.g.dead(r.msg.Dest) && net.opts.ReportDead {
 		r.end()
 		return false, st, r.c.fail("Isend", ErrDead, fmt.Sprintf("rank %d", r.msg.Dest))
 	}
@@ -94,7 +94,7 @@ func (r *recvRequest) Test() (bool, transport.Status, error) {
 	case r.done:
 		r.end()
 		return true, r.status, nil
-	case r.c.g.net.dead[r.source] && r.c.g.net.opts.ReportDead:
+	case r.c.g.dead(r.source) && r.c.g.net.opts.ReportDead:
 		if slices.ContainsFunc(r.c.g.boxes[r.c.rank].msgs, func(m *message) bool { return matches(m, r.source, r.tag) }) {
 			return false, transport.Status{}, nil // sent before the rank died
 		}
