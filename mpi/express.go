@@ -102,6 +102,9 @@ func (c *Comm) pull(looks int) ([]byte, Status, error) {
 	x.looks = uintptr(max(looks, 1))
 	rc := l.crossTake()
 	if rc != 0 {
+		if x.step == stepTest {
+			c.lose()
+		}
 		c.forgo()
 		return nil, Status{}, l.failed(crossed[x.step], rc)
 	}
@@ -142,6 +145,13 @@ func (c *Comm) forgo() {
 	}
 }
 
+// lose keeps the buffer of a receive whose test has failed: the library may still
+// write to it.
+func (c *Comm) lose() {
+	c.lib.flying.lost = append(c.lib.flying.lost, c.ahead.landing)
+	c.ahead.landing = nil
+}
+
 // withdraw ends the receive that is posted ahead, and keeps the message that it got
 // after all. The end is local and comes at once, unless a message is half here: that
 // is waited for, but no longer than abandonPatience, as the gate is held; then it may
@@ -160,6 +170,7 @@ func (c *Comm) withdraw() error {
 	}
 	for end := time.Now().Add(abandonPatience); ; {
 		if err := l.call(fnTest, word(&a.h), l.outAddr(0), l.statusAddr()); err != nil {
+			c.lose()
 			c.forgo()
 			return err
 		}
@@ -210,7 +221,7 @@ func (c *Comm) Give(p []byte, dest, tag int) (transport.Request, error) {
 	r := c.request(kindSend)
 	r.buf, r.peer, r.h = p, dest, l.given
 	if rc != 0 && x.step == stepTest { // that no receive could be posted is Take's to say
-		r.err, r.stage = l.failed(fnTest, rc), stageReady
+		r.err, r.stage, r.lost = l.failed(fnTest, rc), stageReady, true
 	}
 	return r, nil
 }

@@ -1,6 +1,7 @@
 package mpi
 
 import (
+	"errors"
 	"unsafe"
 
 	"github.com/hataori/hataori-go/transport"
@@ -47,6 +48,7 @@ type request struct {
 	stage      stage
 	cancel     bool
 	staged     bool // counted in flight.long
+	lost       bool // the library failed, and may go on with it
 	st         Status
 	err        error
 	local      *soloMessage // sent in a world of one
@@ -61,6 +63,7 @@ type flight struct {
 	idle    int // calls in a row that found nothing
 	free    *request
 	orphans []*request // given up by blocking forms, still to be completed
+	lost    []any      // what the library may still read or write after it has failed
 }
 
 // request takes a request from the pool. The gate is held.
@@ -83,7 +86,8 @@ func (c *Comm) request(k kind) *request {
 	return r
 }
 
-// drop gives a request back to the pool. The gate is held.
+// drop gives a request back to the pool, or keeps it with its buffers for good if
+// the library may not be done with it. The gate is held.
 func (c *Comm) drop(r *request) {
 	f := &c.lib.flying
 	if r.prev != nil {
@@ -98,6 +102,11 @@ func (c *Comm) drop(r *request) {
 	c.active--
 	if r.staged {
 		f.long--
+	}
+	if r.lost {
+		f.lost = append(f.lost, r)
+		r.c = nil
+		return
 	}
 	*r = request{next: f.free, more: r.more[:0], land: r.land[:0]}
 	f.free = r
@@ -173,6 +182,8 @@ func (r *request) poll() bool {
 				return false
 			}
 			err = r.advance()
+		} else {
+			r.lost = !errors.Is(err, transport.ErrTruncated) // which is an end
 		}
 		if err != nil {
 			r.err, r.stage = err, stageReady
