@@ -25,8 +25,21 @@ type Provider interface {
 	// as they lie. Only dtype, sizes, strides and conjugation of g are
 	// looked at; pointers may be nil. Called when a kernel is bound.
 	Fit(g *Gemm) Misfit
+	// Plan makes products ready that differ from g in their addresses and in
+	// the length of their batch alone, for when calls follow one another
+	// closely; nil if there is nothing to make ready. Fit(g) must be zero. No
+	// pointer is looked at.
+	Plan(g *Gemm) GemmPlan
 	// Open returns the products of one worker.
 	Open() Products
+}
+
+// GemmPlan is a product that a provider has made ready. It is immutable and
+// has the bits of [Products.Gemm].
+type GemmPlan interface {
+	// Run computes n ≥ 1 members of the batch, the first of them from the
+	// operands at a and b into the one at c. p is of the same provider.
+	Run(p Products, c, a, b unsafe.Pointer, n int)
 }
 
 // Products computes matrix products for one goroutine at a time.

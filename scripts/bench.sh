@@ -15,6 +15,9 @@ pairs() { [[ $1 == $row ]] || return 0; "$build/pairs" -name "$1" -bar "$2" -pai
 # budget of time are left out, but for three.
 served() { [[ $1 == $row ]] || return 0; "$build/pairs" -serve -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" -budget "${7:-0}" || status=1; }
 
+# single: served on one processor, for work of one thread.
+single() { [[ $1 == $row ]] || return 0; "$build/pairs" -serve -pin -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" -budget "${7:-0}" || status=1; }
+
 # race PAIRS FILE [FLAGS]: the rows in rows, "name|ours|rival|bar|note", over one alternation of the commands in commands,
 # "key=command"; FLAGS are those of pairs. Lines go to FILE too.
 race() {
@@ -87,10 +90,10 @@ bench_products() {
   contractions || { status=1; return; }
   for t in d s z c; do
     for n in 4 16 64 128; do
-      served "product-$t$n" '<=1' 31 "$ours product -dtype $t -n $n" "$build/gemm $lib $t $n $kernel 350" "ns; rival: $kernel from C, plus 350 ns" 3s
+      single "product-$t$n" '<=1' 151 "$ours product -dtype $t -n $n" "$build/gemm $lib $t $n $kernel 350" "ns; rival: $kernel from C, plus 350 ns" 3s
     done
     for n in 256 512 1024; do
-      served "product-$t$n" '<=1.02' $((n > 512 ? 15 : 31)) "$ours product -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C" 4s
+      single "product-$t$n" '<=1.02' 151 "$ours product -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C" 4s
     done
   done
 }
@@ -151,18 +154,18 @@ bench_contraction() {
   contractions || { status=1; return; }
   for t in d s z c; do
     for n in 32 64 128 256 512 1024 2048; do
-      served "native-$t$n" '<=1.25' 15 "$ours product -provider native -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C" 3s
+      single "native-$t$n" '<=1.25' 151 "$ours product -provider native -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C" 3s
     done
     for n in 2 4 8 16; do
-      served "batched-$t$n" '<=0.7' 31 "$ours batched -provider native -dtype $t -n $n" "$build/contraction-c $lib batched $t $n $kernel" \
+      single "batched-$t$n" '<=0.7' 151 "$ours batched -provider native -dtype $t -n $n" "$build/contraction-c $lib batched $t $n $kernel" \
         "ns for 1024 products; rival: a C loop of calls, $kernel" 2s
     done
     # Sums of the same bytes by C: what memory allows.
-    served "batched-${t}16-bytes" '<=1.25' 31 "$ours batched -provider native -dtype $t -n 16" "$build/contraction-c $lib bytes $t 16 $kernel" \
+    single "batched-${t}16-bytes" '<=1.25' 151 "$ours batched -provider native -dtype $t -n 16" "$build/contraction-c $lib bytes $t 16 $kernel" \
       "ns for 1024 products; rival: C adds arrays of the same bytes" 2s
   done
   for n in 4:1.0 8:0.8 16:0.95; do
-    served "chain-${n%:*}" "<=${n#*:}" 31 "$ours chain -dtype z -bond ${n%:*}" "$build/contraction-c $lib chain ${n%:*} $kernel" "ns; rival: a C loop, $kernel" 3s
+    single "chain-${n%:*}" "<=${n#*:}" 31 "$ours chain -dtype z -bond ${n%:*}" "$build/contraction-c $lib chain ${n%:*} $kernel" "ns; rival: a C loop, $kernel" 3s
   done
   for n in 256 512 1024; do
     commands=("one=$ours product -n $n" "two=$ours product -n $n -width 2" "c=$build/split $lib d $n $kernel 1" "c-two=$build/split $lib d $n $kernel 2")

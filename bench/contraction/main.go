@@ -20,15 +20,14 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"flag"
 	"fmt"
 	"math"
 	"os"
 	"runtime"
-	"time"
 
+	"github.com/hataori/hataori-go/bench/internal/serve"
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/blas"
 	"github.com/hataori/hataori-go/engine/cpu"
@@ -90,7 +89,7 @@ func run(args []string) error {
 	case "beside":
 		return beside(once, o.alone)
 	}
-	return serve(once)
+	return serve.Samples(once)
 }
 
 // measure returns what a measure does again and again.
@@ -130,47 +129,6 @@ func (o *options) engine() (*cpu.Engine, error) {
 		return nil, err
 	}
 	return cpu.New(pool, opts)
-}
-
-// long is a call that needs none before it to warm caches and processors.
-const long = 200 * time.Millisecond
-
-// serve prints the time of one call for each line that it reads.
-func serve(once func() error) error {
-	sample := func(calls int) (time.Duration, error) {
-		start := time.Now()
-		for range calls {
-			if err := once(); err != nil {
-				return 0, err
-			}
-		}
-		return time.Since(start), nil
-	}
-	calls, warm := 1, true
-	for {
-		d, err := sample(calls)
-		if err != nil {
-			return err
-		}
-		if d > 8*time.Millisecond {
-			warm = d < long
-			break
-		}
-		calls *= 2
-	}
-	for lines := bufio.NewScanner(os.Stdin); lines.Scan(); {
-		if warm {
-			if err := once(); err != nil {
-				return err
-			}
-		}
-		d, err := sample(calls)
-		if err != nil {
-			return err
-		}
-		fmt.Printf("%.2f\n", float64(d.Nanoseconds())/float64(calls))
-	}
-	return nil
 }
 
 // allocations prints the allocations of a warm run; at least 10⁻⁹, since figures

@@ -12,6 +12,9 @@
 // reads, so that pairs of milliseconds can alternate, which a machine whose
 // speed drifts needs. They are started anew every few pairs: which pages of
 // memory a process happens to get makes it some percent faster or slower.
+// With -pin they all share one processor, the next one at each start: on a
+// virtual machine one is often half as fast again as another for seconds, and
+// two processes that wait in turns stay on the ones that they have.
 //
 // The ratio is the median over the pairs of ours divided by the rival's; lo
 // and hi are its quartiles (of a mean: the least and the greatest). Without a
@@ -34,6 +37,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"golang.org/x/sys/unix"
 )
 
 type options struct {
@@ -41,7 +46,7 @@ type options struct {
 	commands, rows               list
 	pairs, least                 int
 	timeout, budget              time.Duration
-	serve, mean                  bool
+	serve, pin, mean             bool
 }
 
 // list is a flag that may be given many times.
@@ -64,6 +69,7 @@ func main() {
 	flag.DurationVar(&o.budget, "budget", 0, "begin no pair after this time, but make the least number; 0: no limit")
 	flag.IntVar(&o.least, "least", 3, "pairs to make whatever the budget")
 	flag.BoolVar(&o.serve, "serve", false, "the commands stay and print a number for each line they read")
+	flag.BoolVar(&o.pin, "pin", false, "served commands run on one processor, the same for all, another at each start")
 	flag.BoolVar(&o.mean, "mean", false, "read printed rows and print the geometric mean of their ratios")
 	flag.Parse()
 	lines, err := "", error(nil)
@@ -80,7 +86,7 @@ func main() {
 }
 
 // pairsPerStart is how many pairs a served command lives for.
-const pairsPerStart = 6
+const pairsPerStart = 12
 
 // row compares the figures of two commands, by their keys.
 type row struct {
@@ -142,7 +148,12 @@ func measure(o options) (string, error) {
 	if err != nil {
 		return "", err
 	}
+	cpus, err := processors()
+	if err != nil {
+		return "", err
+	}
 	take := run
+	processor := "" // what a served command is started by, to run on one
 	servers := make(map[string]*server)
 	stop := func() {
 		for command, s := range servers {
@@ -155,7 +166,7 @@ func measure(o options) (string, error) {
 		take = func(command string, timeout time.Duration) (float64, error) {
 			s := servers[command]
 			if s == nil {
-				if s, err = serve(command); err != nil {
+				if s, err = serve(processor + command); err != nil {
 					return 0, err
 				}
 				servers[command] = s
@@ -176,6 +187,9 @@ func measure(o options) (string, error) {
 		}
 		if i%pairsPerStart == 0 {
 			stop()
+			if o.pin {
+				processor = fmt.Sprintf("taskset -c %d ", cpus[i/pairsPerStart%len(cpus)])
+			}
 		}
 		for j := range keys {
 			key := keys[(i+j)%len(keys)] // who goes first changes from pair to pair
@@ -191,6 +205,20 @@ func measure(o options) (string, error) {
 		lines[i] = r.line(figures[r.ours], figures[r.rival])
 	}
 	return strings.Join(lines, "\n"), nil
+}
+
+// processors are the numbers of those that this process may run on.
+func processors() (cpus []int, err error) {
+	var set unix.CPUSet
+	if err := unix.SchedGetaffinity(0, &set); err != nil {
+		return nil, fmt.Errorf("asking for the processors to run on: %w", err)
+	}
+	for i := 0; len(cpus) < set.Count(); i++ {
+		if set.IsSet(i) {
+			cpus = append(cpus, i)
+		}
+	}
+	return cpus, nil
 }
 
 // line says how ours, in alternation with the rival's, stand to the bar.

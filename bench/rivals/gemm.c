@@ -5,7 +5,7 @@
  *
  * LIBRARY is the path of the shared library, TYPE one of s, d, c, z, N the
  * order of the square matrices. For each line of its input the program takes
- * one sample, of enough calls for some 15 ms after one that warms the caches (unless it is long),
+ * one sample, of enough calls for some 3 ms after one that warms the caches (unless it is long),
  * and prints the time of one call in nanoseconds, plus PLUS. CORETYPE, if given
  * and not empty, goes into OPENBLAS_CORETYPE before the library loads. One
  * thread, LP64 integers. */
@@ -86,7 +86,7 @@ int main(int argc, char **argv) {
 		double t = now();
 		for (long i = 0; i < calls; i++)
 			CALL();
-		if ((took = now() - t) > 8e6)
+		if ((took = now() - t) > 2e6)
 			break;
 	}
 	for (int ch; (ch = getchar()) != EOF;) {

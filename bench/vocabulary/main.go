@@ -10,7 +10,6 @@
 package main
 
 import (
-	"bufio"
 	"context"
 	"flag"
 	"fmt"
@@ -19,6 +18,7 @@ import (
 	"time"
 
 	"github.com/hataori/hataori-go/adapter"
+	"github.com/hataori/hataori-go/bench/internal/serve"
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/cpu"
 	"github.com/hataori/hataori-go/hataori"
@@ -59,21 +59,7 @@ func run(args []string) error {
 	if err != nil {
 		return err
 	}
-	calls := 1
-	for in := bufio.NewScanner(os.Stdin); in.Scan(); {
-		for {
-			d, err := sample(call, calls)
-			if err != nil {
-				return err
-			}
-			if d > 3*time.Millisecond || calls >= 1<<20 {
-				fmt.Printf("%.1f\n", float64(d.Nanoseconds())/float64(calls))
-				break
-			}
-			calls *= 2
-		}
-	}
-	return nil
+	return serve.Samples(call)
 }
 
 func open(workers int) (*cpu.Engine, error) {
@@ -82,16 +68,6 @@ func open(workers int) (*cpu.Engine, error) {
 		return nil, err
 	}
 	return cpu.New(pool, cpu.Options{})
-}
-
-func sample(call func() error, calls int) (time.Duration, error) {
-	start := time.Now()
-	for range calls {
-		if err := call(); err != nil {
-			return 0, err
-		}
-	}
-	return time.Since(start), nil
 }
 
 // worst alternates widths 1 and 2 over the measures, on the same operands, and
@@ -148,11 +124,11 @@ func ratio(name string, one, two *cpu.Engine) (float64, error) {
 	for pair := range 31 {
 		for i := range calls {
 			w := (pair + i) % 2 // who goes first changes
-			d, err := sample(calls[w], 1)
-			if err != nil {
+			start := time.Now()
+			if err := calls[w](); err != nil {
 				return 0, err
 			}
-			times[w] = append(times[w], float64(d))
+			times[w] = append(times[w], float64(time.Since(start)))
 		}
 	}
 	for w := range times {

@@ -135,11 +135,24 @@ func testProduct[T number](t *rapid.T, prods engine.Products, p *Provider) {
 	if bad != 0 {
 		return // conjugation without transposition; TestFit has it
 	}
-	prods.Gemm(g)
-	for i := range want {
-		if c.data[i] != want[i] {
-			t.Fatalf("%T %d×%d×%d ×%d, element %d: got %v, want %v", z, m, n, k, count, i, c.data[i], want[i])
+	before := append([]T(nil), c.data...)
+	check := func(how string) {
+		for i := range want {
+			if c.data[i] != want[i] {
+				t.Fatalf("%s: %T %d×%d×%d ×%d, element %d: got %v, want %v", how, z, m, n, k, count, i, c.data[i], want[i])
+			}
 		}
+		copy(c.data, before)
+	}
+	prods.Gemm(g)
+	check("a call")
+	plan := p.Plan(g)
+	if empty := m*n*k == 0 || g.Alpha == 0; empty != (plan == nil) {
+		t.Fatalf("%T %d×%d×%d, alpha %v: planned is %v", z, m, n, k, g.Alpha, plan != nil)
+	}
+	if plan != nil {
+		plan.Run(prods, g.C.P, g.A.P, g.B.P, count)
+		check("a plan")
 	}
 }
 
@@ -179,7 +192,7 @@ func TestPieces(t *testing.T) {
 	}
 	clear(z)
 	c := prods.(*products)
-	c.scalars(g)
+	c.by.scalars(g)
 	c.a, c.b, c.c = g.A.P, g.B.P, g.C.P
 	p.max = 5
 	c.pieces(g, w, index(g.DType), 8, false)

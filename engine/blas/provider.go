@@ -92,13 +92,13 @@ func (p *Provider) Open() engine.Products {
 	c := &products{p: p}
 	at := func(q unsafe.Pointer) uintptr { return uintptr(q) } // c is on the heap and does not move
 	for i := range 2 {
-		c.args[i] = at(unsafe.Pointer(&c.trans[i]))
+		c.args[i] = at(unsafe.Pointer(&c.by.trans[i]))
 		c.args[argStringLen+i] = 1
 	}
 	for i, arg := range [...]int{argM, argN, argK, argLDA, argLDB, argLDC} {
-		c.args[arg] = at(unsafe.Pointer(&c.ints[i]))
+		c.args[arg] = at(unsafe.Pointer(&c.by.ints[i]))
 	}
-	c.args[argAlpha], c.args[argBeta] = at(unsafe.Pointer(&c.alpha)), at(unsafe.Pointer(&c.beta))
+	c.args[argAlpha], c.args[argBeta] = at(unsafe.Pointer(&c.by.alpha)), at(unsafe.Pointer(&c.by.beta))
 	return c
 }
 
@@ -189,18 +189,47 @@ func (p *Provider) operand(rows, cols int, x engine.Matrix, conj, rowMajor bool)
 	return order{}, false
 }
 
-// products is one worker's calls: its argument array and the memory that the
-// arguments' addresses point to.
-type products struct {
-	p           *Provider
-	args        [argCount]uintptr
-	crossing    [2]uintptr // function and args, for leave
+// values is what a call's arguments point to, but for the matrices.
+type values struct {
 	trans       [2]byte
 	ints        [6]int64 // m, n, k, lda, ldb, ldc; the low half where integers have 32 bits
 	alpha, beta [2]float64
-	a, b, c     unsafe.Pointer // what the library works on, kept alive and in place
-	stack       []uint64       // for direct calls; made by the first
-	none        complex128     // stands for operands without elements
+}
+
+// shape sets the values of a call for m×k by k×n that is made as w says.
+func (v *values) shape(w plan, m, n, k int) {
+	oa, ob := w.a, w.b
+	if w.swapped {
+		m, n, oa, ob = n, m, ob, oa
+	}
+	v.trans = [2]byte{oa.trans, ob.trans}
+	v.ints = [6]int64{int64(m), int64(n), int64(k), int64(oa.ld), int64(ob.ld), int64(w.ldc)}
+}
+
+// scalars puts alpha and beta where the library reads them, in g's dtype.
+func (v *values) scalars(g *engine.Gemm) {
+	put := func(to *[2]float64, x complex128) {
+		*to = [2]float64{real(x), imag(x)}
+		if g.DType.Size() == 4 || g.DType == engine.Complex64 {
+			*to = [2]float64{}
+			f := (*[2]float32)(unsafe.Pointer(to))
+			*f = [2]float32{float32(real(x)), float32(imag(x))}
+		}
+	}
+	put(&v.alpha, g.Alpha)
+	put(&v.beta, g.Beta)
+}
+
+// products is one worker's calls: its argument array and the memory that the
+// arguments' addresses point to.
+type products struct {
+	p        *Provider
+	args     [argCount]uintptr
+	crossing [2]uintptr // function and args, for leave
+	by       values
+	a, b, c  unsafe.Pointer // what the library works on, kept alive and in place
+	stack    []uint64       // for direct calls; made by the first
+	none     complex128     // stands for operands without elements
 }
 
 // Gemm computes g, whose Fit must be 0; it panics otherwise, before the
@@ -214,7 +243,7 @@ func (c *products) Gemm(g *engine.Gemm) {
 	if g.M == 0 || g.N == 0 || g.Batch == 0 {
 		return
 	}
-	c.scalars(g)
+	c.by.scalars(g)
 	skip := g.K == 0 || g.Alpha == 0
 	if skip { // A and B may have no elements at all
 		ld := min(max(g.M, g.N), c.p.max)
@@ -234,20 +263,6 @@ func (c *products) Gemm(g *engine.Gemm) {
 	c.a, c.b, c.c = nil, nil, nil
 }
 
-// scalars puts alpha and beta where the library reads them, in g's dtype.
-func (c *products) scalars(g *engine.Gemm) {
-	put := func(to *[2]float64, v complex128) {
-		*to = [2]float64{real(v), imag(v)}
-		if g.DType.Size() == 4 || g.DType == engine.Complex64 {
-			*to = [2]float64{}
-			f := (*[2]float32)(unsafe.Pointer(to))
-			*f = [2]float32{float32(real(v)), float32(imag(v))}
-		}
-	}
-	put(&c.alpha, g.Alpha)
-	put(&c.beta, g.Beta)
-}
-
 // pieces makes one call, or several where an extent is beyond the library's
 // integers.
 func (c *products) pieces(g *engine.Gemm, w plan, i, size int, skip bool) {
@@ -260,12 +275,12 @@ func (c *products) pieces(g *engine.Gemm, w plan, i, size int, skip bool) {
 		c.call(w, i, g.M, g.N, k, c.a, c.b, c.c)
 		return
 	}
-	beta := c.beta
+	beta := c.by.beta
 	for m := 0; m < g.M; m += limit {
 		for n := 0; n < g.N; n += limit {
 			out := unsafe.Add(c.c, (m*g.C.Row+n*g.C.Col)*size)
 			mb, nb := min(limit, g.M-m), min(limit, g.N-n)
-			c.beta = beta
+			c.by.beta = beta
 			if skip {
 				c.call(w, i, mb, nb, 0, nil, nil, out)
 				continue
@@ -274,11 +289,11 @@ func (c *products) pieces(g *engine.Gemm, w plan, i, size int, skip bool) {
 				a := unsafe.Add(c.a, (m*g.A.Row+k*g.A.Col)*size)
 				b := unsafe.Add(c.b, (k*g.B.Row+n*g.B.Col)*size)
 				c.call(w, i, mb, nb, min(limit, g.K-k), a, b, out)
-				c.one(&c.beta, i)
+				c.one(&c.by.beta, i)
 			}
 		}
 	}
-	c.beta = beta
+	c.by.beta = beta
 }
 
 // one sets a scalar to 1 in the dtype of index i.
@@ -302,22 +317,25 @@ func (c *products) call(w plan, i, m, n, k int, a, b, out unsafe.Pointer) {
 	if b == nil || k == 0 {
 		b = unsafe.Pointer(&c.none)
 	}
-	oa, ob := w.a, w.b
 	if w.swapped {
-		m, n, a, b, oa, ob = n, m, b, a, ob, oa
+		a, b = b, a
 	}
-	c.trans = [2]byte{oa.trans, ob.trans}
-	c.ints = [6]int64{int64(m), int64(n), int64(k), int64(oa.ld), int64(ob.ld), int64(w.ldc)}
+	c.by.shape(w, m, n, k)
+	c.cross(c.p.gemm[i], brief(i, m, n, k), a, b, out)
+}
+
+// cross calls fn with the values that are set.
+func (c *products) cross(fn uintptr, brief bool, a, b, out unsafe.Pointer) {
 	c.args[argA], c.args[argB], c.args[argC] = uintptr(a), uintptr(b), uintptr(out)
 	if c.p.lib.info.TakesTurns {
 		turns.Lock()
 		defer turns.Unlock()
 	}
-	if c.p.direct && brief(i, m, n, k) {
-		c.enter(c.p.gemm[i])
+	if brief && c.p.direct {
+		c.enter(fn)
 		return
 	}
-	c.leave(c.p.gemm[i])
+	c.leave(fn)
 }
 
 // A call through the runtime gives up the goroutine's place in the scheduler

@@ -75,7 +75,7 @@ type gemmStep struct {
 	units    int
 	panels   panels // of a unit; above 1 only when every unit is a part or more
 	cut      int
-	small    *native.GemmPlan // of g, where the engine's own kernels compute it so
+	plan     engine.GemmPlan // of g, if there is one and units are whole
 }
 
 func newGemmStep(b *binder, c *contraction, ops [operands]operand, g engine.Gemm, p gemmProvider) *gemmStep {
@@ -101,15 +101,15 @@ func newGemmStep(b *binder, c *contraction, ops [operands]operand, g engine.Gemm
 	s.g.Batch, s.g.C.Batch, s.g.A.Batch, s.g.B.Batch = run.n, run.s[opC], run.s[opA], run.s[opB]
 	s.units = run.n * product(s.outer)
 	s.split(b)
-	if n, ok := p.p.(*native.Provider); ok && s.panels.count() == 1 {
-		s.small = n.Level().NewGemm(&s.g)
+	if p.kind != plain && s.panels.count() == 1 {
+		s.plan = p.p.Plan(&s.g)
 	}
 	return s
 }
 
 // solo says whether the step is one call of its plan on inputs 0 and 1.
 func (s *gemmStep) solo() bool {
-	return s.small != nil && s.cut == 1 && s.units == s.g.Batch && s.slots == [operands]int{opC: 2, opA: 0, opB: 1}
+	return s.plan != nil && s.cut == 1 && s.units == s.g.Batch && s.slots == [operands]int{opC: 2, opA: 0, opB: 1}
 }
 
 // split decides how the products are shared out.
@@ -152,9 +152,9 @@ func (s *gemmStep) run(r *run, w, part int) {
 		for lo < hi {
 			first := lo % s.g.Batch
 			n := min(hi-lo, s.g.Batch-first)
-			if s.small != nil {
+			if s.plan != nil {
 				at := s.at(r, lo)
-				s.small.Run(&me.space, at[opC], at[opA], at[opB], n)
+				s.plan.Run(p, at[opC], at[opA], at[opB], n)
 				lo += n
 				continue
 			}

@@ -21,11 +21,10 @@ type kernel struct {
 	host    engine.HostKernel
 
 	// solo is all that the kernel does, where that is one row of an elementwise
-	// plan over the inputs in their order; dot where it is one small product, or
+	// plan over the inputs in their order; dot where it is one planned product, or
 	// members of a batch in one call: most small operations.
-	solo    *native.MapPlan
-	dot     *native.GemmPlan
-	members int
+	solo *native.MapPlan
+	dot  *gemmStep
 }
 
 // simplify finds solo or dot.
@@ -34,7 +33,7 @@ func (k *kernel) simplify() {
 		return
 	}
 	if s, ok := k.steps[0].(*gemmStep); ok && s.solo() {
-		k.dot, k.members = s.small, s.units
+		k.dot = s
 	}
 	s, ok := k.steps[0].(*mapStep)
 	if !ok || !s.plan.SingleRow() || s.n != 1+k.NumIn() || s.at[0] != k.NumIn() {
@@ -85,7 +84,8 @@ func (r *run) kernel(k *kernel, out, in []*engine.Tensor) error {
 		return nil
 	}
 	if k.dot != nil {
-		k.dot.Run(&r.e.workers[r.worker].space, out[0].HostPointer(), in[0].HostPointer(), in[1].HostPointer(), k.members)
+		p := k.dot.provider.products(&r.e.workers[r.worker])
+		k.dot.plan.Run(p, out[0].HostPointer(), in[0].HostPointer(), in[1].HostPointer(), k.dot.units)
 		return nil
 	}
 	scratch := r.scratch

@@ -17,9 +17,9 @@ const (
 	memberWork = 64
 )
 
-// GemmPlan is a small product, or a batch of them, as the calls of micro-kernels
+// gemmPlan is a small product, or a batch of them, as the calls of micro-kernels
 // that compute it. It is immutable and has the bits of [Gemm].
-type GemmPlan struct {
+type gemmPlan struct {
 	calls    []smallCall
 	turned   bool // it computes Cᵀ = Bᵀ·Aᵀ
 	together int  // members of which a call computes its tiles
@@ -33,47 +33,25 @@ type smallCall struct {
 	a, b, c int // bytes from the operands to the first tile
 }
 
-// NewGemm returns the plan of g, or nil where g is not small or its operands
-// cannot be read as they lie. It looks at no pointer.
-func (l Level) NewGemm(g *engine.Gemm) *GemmPlan {
-	p := new(GemmPlan)
-	ok := false
-	switch level := Best(l); g.DType {
-	case engine.Float32:
-		ok = planOf[float32](level, g, p)
-	case engine.Float64:
-		ok = planOf[float64](level, g, p)
-	case engine.Complex64:
-		ok = planOf[complex64](level, g, p)
-	case engine.Complex128:
-		ok = planOf[complex128](level, g, p)
-	}
-	if !ok {
-		return nil
-	}
-	return p
-}
-
-func planOf[T Number](l Level, g *engine.Gemm, p *GemmPlan) bool {
+func planOf[T Number](l Level, g *engine.Gemm, p *gemmPlan) bool {
 	w := productOf[T](l, nil, g)
 	w.plan()
 	return w.small(p)
 }
 
-// Run computes n members of the batch from the ones at c, a and b on. The
-// operands are those of the plan.
-func (p *GemmPlan) Run(ws *Workspace, c, a, b unsafe.Pointer, n int) {
+// Run implements [engine.GemmPlan].
+func (p *gemmPlan) Run(of engine.Products, c, a, b unsafe.Pointer, n int) {
 	if p.turned {
 		a, b = b, a
 	}
-	t := &ws.small
+	t := &of.(*products).ws.small
 	for i := 0; i < n; i += p.together {
 		p.members(t, unsafe.Add(c, i*p.step[2]), unsafe.Add(a, i*p.step[0]), unsafe.Add(b, i*p.step[1]), min(p.together, n-i))
 	}
 	t.a, t.b, t.c = nil, nil, nil
 }
 
-func (p *GemmPlan) members(t *tile, c, a, b unsafe.Pointer, n int) {
+func (p *gemmPlan) members(t *tile, c, a, b unsafe.Pointer, n int) {
 	for i := range p.calls {
 		call := &p.calls[i]
 		t.tileShape = call.shape
@@ -86,7 +64,7 @@ func (p *GemmPlan) members(t *tile, c, a, b unsafe.Pointer, n int) {
 // small sets p to the calls for a product that has been planned, and says
 // whether it could. Members of a batch are computed one after the other, so that
 // operands come from memory once and in the order in which they lie there.
-func (g *product[T]) small(p *GemmPlan) bool {
+func (g *product[T]) small(p *gemmPlan) bool {
 	if !g.set.masked || g.alpha != 1 || g.beta != 0 && g.beta != 1 || !within(smallWork, g.m, g.n, g.k) || g.k > g.kc ||
 		!g.directA || !g.directB || g.c.cs != 1 {
 		return false

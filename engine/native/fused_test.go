@@ -64,19 +64,21 @@ func batches[T Number](t *testing.T, level Level, d engine.DType) {
 				t.Fatal(err)
 			}
 		}
-		if p := level.NewGemm(&g); p != nil { // in two parts
+		provider := New(Options{Limit: level})
+		products := provider.Open()
+		if p := provider.Plan(&g); p != nil { // in two parts
 			planned++
 			size, half := d.Size(), batch/2
 			part := func(m engine.Matrix) unsafe.Pointer { return unsafe.Add(m.P, half*m.Batch*size) }
 			again := append([]T{}, c...)
-			p.Run(&ws, mc.P, ma.P, mb.P, half)
-			p.Run(&ws, part(mc), part(ma), part(mb), batch-half)
+			p.Run(products, mc.P, ma.P, mb.P, half)
+			p.Run(products, part(mc), part(ma), part(mb), batch-half)
 			if !reflect.DeepEqual(c, want) {
 				t.Fatalf("%v, %v: a plan of %d products of %d×%d×%d, beta %v, differs from single ones", level, d, batch, m, k, n, g.Beta)
 			}
 			copy(c, again)
 		}
-		New(Options{Limit: level}).Open().Gemm(&g)
+		products.Gemm(&g)
 		if !reflect.DeepEqual(c, want) {
 			t.Fatalf("%v, %v: %d products of %d×%d×%d, beta %v, differ from single ones", level, d, batch, m, k, n, g.Beta)
 		}

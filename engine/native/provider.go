@@ -81,13 +81,34 @@ func packsOf[T Number](l Level, g *engine.Gemm) (a, b bool) {
 // Fit is 0: operands are read and written as they lie.
 func (p *Provider) Fit(*engine.Gemm) engine.Misfit { return 0 }
 
+// Plan returns the plan of a small product whose operands can be read as they
+// lie, and otherwise nil.
+func (p *Provider) Plan(g *engine.Gemm) engine.GemmPlan {
+	plan := new(gemmPlan)
+	ok := false
+	switch g.DType {
+	case engine.Float32:
+		ok = planOf[float32](p.level, g, plan)
+	case engine.Float64:
+		ok = planOf[float64](p.level, g, plan)
+	case engine.Complex64:
+		ok = planOf[complex64](p.level, g, plan)
+	case engine.Complex128:
+		ok = planOf[complex128](p.level, g, plan)
+	}
+	if !ok {
+		return nil
+	}
+	return plan
+}
+
 // Open returns the products of one worker, with a workspace of its own.
 func (p *Provider) Open() engine.Products { return &products{level: p.level} }
 
 type products struct {
 	level Level
 	ws    Workspace
-	plan  GemmPlan
+	plan  gemmPlan
 }
 
 // Gemm computes g.
@@ -135,7 +156,7 @@ func gemmBatch[T Number](p *products, g *engine.Gemm) {
 	w := productOf[T](p.level, &p.ws, g)
 	w.plan()
 	if w.small(&p.plan) {
-		p.plan.Run(&p.ws, g.C.P, g.A.P, g.B.P, g.Batch)
+		p.plan.Run(p, g.C.P, g.A.P, g.B.P, g.Batch)
 		return
 	}
 	size := sizeOf[T]()

@@ -6,7 +6,7 @@ import "unsafe"
 // own. The zero value is ready. It keeps what it has grown to.
 type Workspace struct {
 	full, edge     tile         // of a product
-	small          tile         // of a GemmPlan
+	small          tile         // of a gemmPlan
 	a, b, pad, out []complex128 // of the strictest alignment
 	sums           []complex128
 	fold           folder
