@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"runtime"
 	"sync/atomic"
 	"testing"
@@ -114,7 +115,10 @@ func TestStreamWithOneLongItem(t *testing.T) {
 
 // What the root holds does not grow with the stream.
 func TestStreamMemory(t *testing.T) {
-	const n = 40_000
+	n := 40_000
+	if os.Getenv("HATAORI_BIG") != "" {
+		n = 1_000_000
+	}
 	onRanks(t, 2, mpitest.Options{}, func(w *World) error {
 		var heap [2]uint64
 		measure := func(k int) {

@@ -148,8 +148,10 @@ func (r *Root) takeBack(own Local) {
 }
 
 // stop ends the work once no index can become runnable any more.
+// Who owes the answer to a Return notice holds nothing then: it answers with its
+// last report, or before.
 func (r *Root) stop(own Local) {
-	if own.Idle < own.Healthy || own.Open || r.held > 0 || r.waiting > 0 || r.q.Left() > 0 {
+	if own.Idle < own.Healthy || own.Open || r.held > 0 || r.q.Left() > 0 {
 		return
 	}
 	r.stopped = true
