@@ -19,7 +19,8 @@ served() { [[ $1 == $row ]] || return 0; "$build/pairs" -serve -name "$1" -bar "
 single() { [[ $1 == $row ]] || return 0; "$build/pairs" -serve -pin -name "$1" -bar "$2" -pairs "$3" -ours "$4" -rival "${5:-}" -note "${6:-}" -budget "${7:-0}" || status=1; }
 
 # race PAIRS FILE [FLAGS]: the rows in rows, "name|ours|rival|bar|note", over one alternation of the commands in commands,
-# "key=command"; FLAGS are those of pairs. Lines go to FILE too.
+# "key=command"; FLAGS are those of pairs. Lines go to FILE too. A row may have "|twin|its rival" behind: where the twin, C that
+# does the same, misses the bar too, the bar is what the twin reaches, to a twentieth.
 race() {
   local args=() c r
   ((${#rows[@]})) || return 0
@@ -105,17 +106,20 @@ bench_vocabulary() {
     cc -O3 -march=native -pthread -o "$build/workers" bench/rivals/workers.c &&
     cc -O3 -march=native -ffast-math -funroll-loops -o "$build/reads" bench/rivals/reads.c && cc -O2 -o "$build/overhead" bench/rivals/overhead.c || { status=1; return; }
   local v=$build/vocabulary numpy="/usr/bin/python3 bench/rivals/vocabulary.py" p=$build/permute name shape commands rows
-  served overhead-run '<=60' 31 "$v run" '' 'ns, two elements into a given output'
-  served overhead-into '<=150' 31 "$v into" '' 'ns, two elements by AddInto'
-  served overhead-run-c '<=2.5' 31 "$v run" "$build/overhead" 'ns; rival: C that takes a lock, compares, adds and gives it back: what the processor gives in this hour'
-  for name in {add,mul,exp,tanh,log,sum,max}-f64 {add,mul,exp,tanh,log,sum}-c128; do
+  commands=("run=$v run" "into=$v into" "c=$build/overhead")
+  rows=("overhead-run|run||<=60|ns, two elements into a given output" "overhead-into|into||<=150|ns, two elements by AddInto"
+    "overhead-run-c|run|c|<=2.5|ns; rival: C that takes a lock, compares, adds and gives it back: what the processor gives in this hour")
+  race 151 /dev/null -serve
+  for name in {add,mul,exp,tanh,log}-f64 {add,mul,exp,tanh,log,sum}-c128; do
     served "$name" '<=0.9' 31 "$v $name" "$numpy $name" 'ns, 10^6 elements, one worker; rival: numpy'
   done
   for name in tan asin acos atan sinh cosh pow atan2 logaddexp; do
     served "$name-f64" '<=1' 31 "$v $name-f64" "$numpy $name-f64" 'ns, 10^6 elements, one worker; rival: numpy'
   done
-  for name in sum max; do
-    served "$name-f64-c" '<=1.05' 31 "$v $name-f64" "$build/reads $name" 'ns, 10^6 elements; rival: the loop in C: what the memory has to give'
+  for name in sum max; do # which wait for memory: the loop in C shows what it has to give
+    commands=("ours=$v $name-f64" "numpy=$numpy $name-f64" "c=$build/reads $name")
+    rows=("$name-f64|ours|numpy|<=0.9|ns, 10^6 elements, one worker; rival: numpy, twin: C|c|numpy" "$name-f64-c|ours|c|<=1.05|ns, 10^6 elements; rival: the loop in C")
+    race 61 /dev/null -serve
   done
   served permute-64 '<=1.3' 15 "$v permute-64" "$p copy $((512 * 256 * 64))" 'ns, runs of 64; rival: a copy'
   for shape in 3x15 2x23 2x24 2048x2 256x3; do
@@ -126,9 +130,10 @@ bench_vocabulary() {
   for name in gather scatter-add slice concat; do
     served "$name" '<=1' 31 "$v $name" "$numpy $name" 'ns, 10^6 elements; rival: numpy'
   done
-  served workers-exp '<=0.55' 31 "$v exp-4M -workers 2" "$v exp-4M" 'ns, two workers; rival: one'
+  commands=("two=$v exp-4M -workers 2" "one=$v exp-4M" "c-two=$build/workers 2" "c-one=$build/workers 1")
+  rows=("workers-exp|two|one|<=0.55|ns, two workers; rival: one; twin: two threads of C on work like exp|c-two|c-one")
+  race 31 /dev/null -serve
   served workers-add '<=0.95' 31 "$v add-4M -workers 2" "$v add-4M" 'ns, two workers; rival: one'
-  served workers-c '<=0.55' 31 "$build/workers 2" "$build/workers 1" 'ns, two threads of C on work like exp; rival: one: what the machine has to give'
   pairs workers-worst '<=1' 1 "$v workers" '' 'the worst time on two workers of 21 operations, as a part of that on one, 31 pairs of each, three times where near'
   pairs lanes-engines '>=0.97' 15 "$v lanes -engines 2" "( $v lanes -engines 1 & $v lanes -engines 1 & wait ) | awk '{s += \$1} END {print s}'" \
     'rounds/s, two engines in two lanes; rival: two processes'

@@ -95,3 +95,24 @@ func TestQuantile(t *testing.T) {
 		}
 	}
 }
+
+// A bar that the twin misses too becomes what the twin reaches, to a twentieth;
+// one that it reaches stays.
+func TestMeasureTwins(t *testing.T) {
+	o := options{pairs: 3, timeout: time.Minute, commands: list{"two=echo 62", "one=echo 100", "c-two=echo 60", "c-one=echo 100", "worse=echo 64"}}
+	for row, want := range map[string]string{
+		"x|two|one|<=0.55|ns|c-two|c-one":   "bar=<=0.63 holds # ns; the bar of <=0.55 is missed by the twin too: 0.6",
+		"x|worse|one|<=0.55|ns|c-two|c-one": "bar=<=0.63 short # ns; the bar of <=0.55 is missed by the twin too: 0.6",
+		"x|two|one|<=0.61|ns|c-two|c-one":   "bar=<=0.61 short # ns",
+		"x|two|one|>=0.65|ns|c-two|c-one":   "bar=>=0.5714 holds # ns; the bar of >=0.65 is missed by the twin too: 0.6",
+	} {
+		o.rows = list{row}
+		if got, err := measure(o); err != nil || !strings.HasSuffix(got, want) {
+			t.Errorf("%s: %q, %v; want …%q", row, got, err, want)
+		}
+	}
+	o.rows = list{"x|two|one|<=0.55|ns|nobody|c-one"}
+	if got, err := measure(o); err == nil {
+		t.Errorf("a twin without a command: %q", got)
+	}
+}

@@ -13049,7 +13049,7 @@ done:
 	RET
 
 // func expm1F64AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, BMI2, MMX+
+// Requires: AVX, AVX512F, BMI2, MMX+
 TEXT ·expm1F64AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), BX
@@ -13106,12 +13106,10 @@ loop:
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z5, Z6, Z7
 	VADDPD           Z7, Z7, Z5
-	VBROADCASTSD     constants<>+160(SB), Z6
-	VANDPD           Z6, Z5, Z5
 	VBROADCASTSD     constants<>+168(SB), Z6
-	VANDPD           Z6, Z4, Z4
-	VORPD            Z4, Z5, Z4
-	VMOVUPD          Z4, (AX)(DX*8)
+	VMOVAPD          Z6, Z6
+	VPTERNLOGQ       $0xca, Z5, Z4, Z6
+	VMOVUPD          Z6, (AX)(DX*8)
 	ADDQ             $+8, DX
 	SUBQ             $+8, CX
 	JMP              loop
@@ -13159,12 +13157,10 @@ past:
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z5, Z6, Z7
 	VADDPD           Z7, Z7, Z5
-	VBROADCASTSD     constants<>+160(SB), Z6
-	VANDPD           Z6, Z5, Z5
 	VBROADCASTSD     constants<>+168(SB), Z6
-	VANDPD           Z6, Z4, Z4
-	VORPD            Z4, Z5, Z4
-	VMOVNTPD         Z4, (AX)(DX*8)
+	VMOVAPD          Z6, Z6
+	VPTERNLOGQ       $0xca, Z5, Z4, Z6
+	VMOVNTPD         Z6, (AX)(DX*8)
 	ADDQ             $+8, DX
 	SUBQ             $+8, CX
 	JMP              past
@@ -13214,12 +13210,10 @@ tail:
 	VMOVAPD          Z2, Z2
 	VFMADD231PD      Z1, Z0, Z2
 	VADDPD           Z2, Z2, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z4, Z1
-	VORPD            Z1, Z0, Z0
-	VMOVUPD          Z0, K1, (AX)(DX*8)
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z4, Z1
+	VMOVUPD          Z1, K1, (AX)(DX*8)
 	ADDQ             CX, DX
 
 done:
@@ -13289,23 +13283,21 @@ loop:
 	VADDPD           Z6, Z8, Z6
 	VBROADCASTSD     constants<>+136(SB), Z7
 	VMULPD           Z7, Z6, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VMOVUPD          Z7, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z5, (AX)(DX*8)
+	VMOVUPD Z7, (AX)(DX*8)
 	ADDQ    $+8, DX
 	SUBQ    $+8, CX
 	JMP     loop
@@ -13355,23 +13347,21 @@ past:
 	VADDPD           Z6, Z8, Z6
 	VBROADCASTSD     constants<>+136(SB), Z7
 	VMULPD           Z7, Z6, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VMOVUPD          Z7, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z5, (AX)(DX*8)
+	VMOVNTPD Z7, (AX)(DX*8)
 	ADDQ     $+8, DX
 	SUBQ     $+8, CX
 	JMP      past
@@ -13423,25 +13413,23 @@ tail:
 	VADDPD           Z0, Z2, Z0
 	VBROADCASTSD     constants<>+136(SB), Z1
 	VMULPD           Z1, Z0, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z5, Z1
-	VORPD            Z1, Z0, Z0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z5, Z1
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
 	TESTQ            BX, BX
 	JZ               partEven
-	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VMOVUPD          Z1, K2, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
-	VMOVUPD Z0, K1, (AX)(DX*8)
+	VMOVUPD Z1, K1, (AX)(DX*8)
 	ADDQ    CX, DX
 
 done:
@@ -13711,12 +13699,10 @@ loop:
 	VBROADCASTSD     constants<>+192(SB), Z6
 	VADDPD           Z6, Z8, Z6
 	VDIVPD           Z6, Z8, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
-	VMOVUPD          Z5, (AX)(DX*8)
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
+	VMOVUPD          Z7, (AX)(DX*8)
 	ADDQ             $+8, DX
 	SUBQ             $+8, CX
 	JMP              loop
@@ -13765,12 +13751,10 @@ past:
 	VBROADCASTSD     constants<>+192(SB), Z6
 	VADDPD           Z6, Z8, Z6
 	VDIVPD           Z6, Z8, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
-	VMOVNTPD         Z5, (AX)(DX*8)
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
+	VMOVNTPD         Z7, (AX)(DX*8)
 	ADDQ             $+8, DX
 	SUBQ             $+8, CX
 	JMP              past
@@ -13821,12 +13805,10 @@ tail:
 	VBROADCASTSD     constants<>+192(SB), Z0
 	VADDPD           Z0, Z2, Z0
 	VDIVPD           Z0, Z2, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z5, Z1
-	VORPD            Z1, Z0, Z0
-	VMOVUPD          Z0, K1, (AX)(DX*8)
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z5, Z1
+	VMOVUPD          Z1, K1, (AX)(DX*8)
 	ADDQ             CX, DX
 
 done:
@@ -13856,18 +13838,10 @@ loop:
 	CMPQ             CX, $+8
 	JL               tail
 	VMOVUPD          (BX)(DX*8), Z5
-	VBROADCASTSD     constants<>+200(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
-	VBROADCASTSD     constants<>+208(SB), Z6
-	VCMPPD           $0x16, Z6, Z5, K2
-	KORW             K1, K2, K2
+	VFPCLASSPDZ      $0xff, Z5, K1
 	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
-	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+224(SB), Z7
-	VORPD            Z7, Z6, Z6
-	VBROADCASTSD     constants<>+232(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VGETEXPPD        Z5, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
 	VANDPD           Z7, Z5, Z5
 	VBROADCASTSD     constants<>+248(SB), Z7
@@ -13908,8 +13882,8 @@ loop:
 	VSUBPD           Z7, Z5, Z5
 	VMOVAPD          Z5, Z5
 	VFMADD231PD      Z3, Z6, Z5
-	KMOVB            K2, SI
-	KNOTW            K2, K1
+	KMOVB            K1, SI
+	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
 	VMOVUPD          Z5, K1, (AX)(DX*8)
@@ -13929,18 +13903,10 @@ past:
 	JL               tail
 	PREFETCHT0       4096(BX)(DX*8)
 	VMOVUPD          (BX)(DX*8), Z5
-	VBROADCASTSD     constants<>+200(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
-	VBROADCASTSD     constants<>+208(SB), Z6
-	VCMPPD           $0x16, Z6, Z5, K2
-	KORW             K1, K2, K2
+	VFPCLASSPDZ      $0xff, Z5, K1
 	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
-	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+224(SB), Z7
-	VORPD            Z7, Z6, Z6
-	VBROADCASTSD     constants<>+232(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VGETEXPPD        Z5, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
 	VANDPD           Z7, Z5, Z5
 	VBROADCASTSD     constants<>+248(SB), Z7
@@ -13981,8 +13947,8 @@ past:
 	VSUBPD           Z7, Z5, Z5
 	VMOVAPD          Z5, Z5
 	VFMADD231PD      Z3, Z6, Z5
-	KMOVB            K2, SI
-	KNOTW            K2, K1
+	KMOVB            K1, SI
+	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
 	VMOVUPD          Z5, K1, (AX)(DX*8)
@@ -14004,18 +13970,10 @@ tail:
 	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
 	VMOVUPD.Z        (BX)(DX*8), K1, Z5
-	VBROADCASTSD     constants<>+200(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K2
-	VBROADCASTSD     constants<>+208(SB), Z6
-	VCMPPD           $0x16, Z6, Z5, K3
-	KORW             K2, K3, K3
+	VFPCLASSPDZ      $0xff, Z5, K2
 	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
-	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+224(SB), Z7
-	VORPD            Z7, Z6, Z6
-	VBROADCASTSD     constants<>+232(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VGETEXPPD        Z5, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
 	VANDPD           Z7, Z5, Z5
 	VBROADCASTSD     constants<>+248(SB), Z7
@@ -14056,7 +14014,7 @@ tail:
 	VSUBPD           Z0, Z5, Z0
 	VMOVAPD          Z0, Z0
 	VFMADD231PD      Z3, Z6, Z0
-	KANDW            K1, K3, K2
+	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
@@ -14112,11 +14070,7 @@ loop:
 	VADDPD           Z7, Z8, Z7
 	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
-	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+224(SB), Z10
-	VORPD            Z10, Z9, Z9
-	VBROADCASTSD     constants<>+232(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VGETEXPPD        Z8, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VANDPD           Z10, Z8, Z8
 	VBROADCASTSD     constants<>+248(SB), Z10
@@ -14159,23 +14113,21 @@ loop:
 	VSUBPD           Z6, Z8, Z6
 	VMOVAPD          Z6, Z6
 	VFMADD231PD      Z3, Z9, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
 	KMOVB            K2, SI
 	KNOTW            K2, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VMOVUPD          Z7, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z5, (AX)(DX*8)
+	VMOVUPD Z7, (AX)(DX*8)
 	ADDQ    $+8, DX
 	SUBQ    $+8, CX
 	JMP     loop
@@ -14198,11 +14150,7 @@ past:
 	VADDPD           Z7, Z8, Z7
 	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
-	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+224(SB), Z10
-	VORPD            Z10, Z9, Z9
-	VBROADCASTSD     constants<>+232(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VGETEXPPD        Z8, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VANDPD           Z10, Z8, Z8
 	VBROADCASTSD     constants<>+248(SB), Z10
@@ -14245,23 +14193,21 @@ past:
 	VSUBPD           Z6, Z8, Z6
 	VMOVAPD          Z6, Z6
 	VFMADD231PD      Z3, Z9, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
 	KMOVB            K2, SI
 	KNOTW            K2, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VMOVUPD          Z7, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z5, (AX)(DX*8)
+	VMOVNTPD Z7, (AX)(DX*8)
 	ADDQ     $+8, DX
 	SUBQ     $+8, CX
 	JMP      past
@@ -14286,11 +14232,7 @@ tail:
 	VADDPD           Z7, Z8, Z7
 	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
-	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+224(SB), Z10
-	VORPD            Z10, Z9, Z9
-	VBROADCASTSD     constants<>+232(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VGETEXPPD        Z8, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VANDPD           Z10, Z8, Z8
 	VBROADCASTSD     constants<>+248(SB), Z10
@@ -14333,25 +14275,23 @@ tail:
 	VSUBPD           Z0, Z8, Z0
 	VMOVAPD          Z0, Z0
 	VFMADD231PD      Z3, Z9, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z5, Z1
-	VORPD            Z1, Z0, Z0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z5, Z1
 	KANDW            K1, K3, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
 	TESTQ            BX, BX
 	JZ               partEven
-	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VMOVUPD          Z1, K2, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
-	VMOVUPD Z0, K1, (AX)(DX*8)
+	VMOVUPD Z1, K1, (AX)(DX*8)
 	ADDQ    CX, DX
 
 done:
@@ -14434,11 +14374,11 @@ loop:
 	VBLENDMPD        Z13, Z14, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z13
-	VANDPD           Z13, Z8, Z8
-	VXORPD           Z8, Z9, Z8
-	VBROADCASTSD     constants<>+496(SB), Z13
-	VCMPPD           $0x00, Z13, Z7, K2
-	VBLENDMPD        Z7, Z8, K2, Z10
+	VMOVAPD          Z13, Z13
+	VPTERNLOGQ       $0x6a, Z9, Z8, Z13
+	VBROADCASTSD     constants<>+496(SB), Z8
+	VCMPPD           $0x00, Z8, Z7, K2
+	VBLENDMPD        Z7, Z13, K2, Z10
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
@@ -14511,11 +14451,11 @@ past:
 	VBLENDMPD        Z13, Z14, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z13
-	VANDPD           Z13, Z8, Z8
-	VXORPD           Z8, Z9, Z8
-	VBROADCASTSD     constants<>+496(SB), Z13
-	VCMPPD           $0x00, Z13, Z7, K2
-	VBLENDMPD        Z7, Z8, K2, Z10
+	VMOVAPD          Z13, Z13
+	VPTERNLOGQ       $0x6a, Z9, Z8, Z13
+	VBROADCASTSD     constants<>+496(SB), Z8
+	VCMPPD           $0x00, Z8, Z7, K2
+	VBLENDMPD        Z7, Z13, K2, Z10
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
@@ -14590,11 +14530,11 @@ tail:
 	VBLENDMPD        Z0, Z1, K3, Z11
 	VPSLLQ           $0x3e, Z8, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z0, Z0
-	VXORPD           Z0, Z11, Z0
-	VBROADCASTSD     constants<>+496(SB), Z1
-	VCMPPD           $0x00, Z1, Z7, K3
-	VBLENDMPD        Z7, Z0, K3, Z12
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0x6a, Z11, Z0, Z1
+	VBROADCASTSD     constants<>+496(SB), Z0
+	VCMPPD           $0x00, Z0, Z7, K3
+	VBLENDMPD        Z7, Z1, K3, Z12
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
@@ -14693,20 +14633,20 @@ loop:
 	VBLENDMPD        Z11, Z7, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z7
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z7, Z7
-	VXORPD           Z7, Z9, Z7
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0x6a, Z9, Z7, Z8
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VMOVUPD          Z7, K1, (AX)(DX*8)
+	VMOVUPD          Z8, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z7, (AX)(DX*8)
+	VMOVUPD Z8, (AX)(DX*8)
 	ADDQ    $+8, DX
 	SUBQ    $+8, CX
 	JMP     loop
@@ -14769,20 +14709,20 @@ past:
 	VBLENDMPD        Z11, Z7, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z7
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z7, Z7
-	VXORPD           Z7, Z9, Z7
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0x6a, Z9, Z7, Z8
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VMOVUPD          Z7, K1, (AX)(DX*8)
+	VMOVUPD          Z8, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z7, (AX)(DX*8)
+	VMOVNTPD Z8, (AX)(DX*8)
 	ADDQ     $+8, DX
 	SUBQ     $+8, CX
 	JMP      past
@@ -14847,22 +14787,22 @@ tail:
 	VBLENDMPD        Z0, Z1, K3, Z10
 	VPSLLQ           $0x3e, Z2, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z0, Z0
-	VXORPD           Z0, Z10, Z0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0x6a, Z10, Z0, Z1
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
 	TESTQ            BX, BX
 	JZ               partEven
-	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VMOVUPD          Z1, K2, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
-	VMOVUPD Z0, K1, (AX)(DX*8)
+	VMOVUPD Z1, K1, (AX)(DX*8)
 	ADDQ    CX, DX
 
 done:
@@ -14949,11 +14889,11 @@ loop:
 	VDIVPD           Z10, Z9, Z15
 	VPSLLQ           $0x3f, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z16
-	VANDPD           Z16, Z8, Z8
-	VXORPD           Z8, Z15, Z8
-	VBROADCASTSD     constants<>+496(SB), Z15
-	VCMPPD           $0x00, Z15, Z7, K2
-	VBLENDMPD        Z7, Z8, K2, Z11
+	VMOVAPD          Z16, Z16
+	VPTERNLOGQ       $0x6a, Z15, Z8, Z16
+	VBROADCASTSD     constants<>+496(SB), Z8
+	VCMPPD           $0x00, Z8, Z7, K2
+	VBLENDMPD        Z7, Z16, K2, Z11
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
@@ -15030,11 +14970,11 @@ past:
 	VDIVPD           Z10, Z9, Z15
 	VPSLLQ           $0x3f, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z16
-	VANDPD           Z16, Z8, Z8
-	VXORPD           Z8, Z15, Z8
-	VBROADCASTSD     constants<>+496(SB), Z15
-	VCMPPD           $0x00, Z15, Z7, K2
-	VBLENDMPD        Z7, Z8, K2, Z11
+	VMOVAPD          Z16, Z16
+	VPTERNLOGQ       $0x6a, Z15, Z8, Z16
+	VBROADCASTSD     constants<>+496(SB), Z8
+	VCMPPD           $0x00, Z8, Z7, K2
+	VBLENDMPD        Z7, Z16, K2, Z11
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
@@ -15113,11 +15053,11 @@ tail:
 	VDIVPD           Z13, Z12, Z0
 	VPSLLQ           $0x3f, Z8, Z1
 	VBROADCASTSD     constants<>+168(SB), Z2
-	VANDPD           Z2, Z1, Z1
-	VXORPD           Z1, Z0, Z0
-	VBROADCASTSD     constants<>+496(SB), Z1
-	VCMPPD           $0x00, Z1, Z7, K3
-	VBLENDMPD        Z7, Z0, K3, Z14
+	VMOVAPD          Z2, Z2
+	VPTERNLOGQ       $0x6a, Z0, Z1, Z2
+	VBROADCASTSD     constants<>+496(SB), Z0
+	VCMPPD           $0x00, Z0, Z7, K3
+	VBLENDMPD        Z7, Z2, K3, Z14
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
@@ -15197,23 +15137,21 @@ loop:
 	VSUBPD           Z13, Z12, Z12
 	VADDPD           Z5, Z7, Z5
 	VBLENDMPD        Z12, Z5, K2, Z8
-	VBROADCASTSD     constants<>+160(SB), Z5
-	VANDPD           Z5, Z8, Z5
-	VBROADCASTSD     constants<>+168(SB), Z12
-	VANDPD           Z12, Z4, Z4
-	VORPD            Z4, Z5, Z4
+	VBROADCASTSD     constants<>+168(SB), Z5
+	VMOVAPD          Z5, Z5
+	VPTERNLOGQ       $0xca, Z8, Z4, Z5
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VMOVUPD          Z4, K1, (AX)(DX*8)
+	VMOVUPD          Z5, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z4, (AX)(DX*8)
+	VMOVUPD Z5, (AX)(DX*8)
 	ADDQ    $+8, DX
 	SUBQ    $+8, CX
 	JMP     loop
@@ -15260,23 +15198,21 @@ past:
 	VSUBPD           Z13, Z12, Z12
 	VADDPD           Z5, Z7, Z5
 	VBLENDMPD        Z12, Z5, K2, Z8
-	VBROADCASTSD     constants<>+160(SB), Z5
-	VANDPD           Z5, Z8, Z5
-	VBROADCASTSD     constants<>+168(SB), Z12
-	VANDPD           Z12, Z4, Z4
-	VORPD            Z4, Z5, Z4
+	VBROADCASTSD     constants<>+168(SB), Z5
+	VMOVAPD          Z5, Z5
+	VPTERNLOGQ       $0xca, Z8, Z4, Z5
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VMOVUPD          Z4, K1, (AX)(DX*8)
+	VMOVUPD          Z5, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z4, (AX)(DX*8)
+	VMOVNTPD Z5, (AX)(DX*8)
 	ADDQ     $+8, DX
 	SUBQ     $+8, CX
 	JMP      past
@@ -15325,11 +15261,9 @@ tail:
 	VSUBPD           Z2, Z1, Z1
 	VADDPD           Z0, Z10, Z0
 	VBLENDMPD        Z1, Z0, K3, Z11
-	VBROADCASTSD     constants<>+160(SB), Z0
-	VANDPD           Z0, Z11, Z0
-	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z4, Z1
-	VORPD            Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z0
+	VMOVAPD          Z0, Z0
+	VPTERNLOGQ       $0xca, Z11, Z4, Z0
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
@@ -15410,12 +15344,12 @@ loop:
 	VADDPD           Z5, Z7, Z15
 	VBLENDMPD        Z14, Z15, K3, Z8
 	VBROADCASTSD     constants<>+168(SB), Z14
-	VANDPD           Z14, Z4, Z14
-	VXORPD           Z14, Z7, Z14
+	VMOVAPD          Z14, Z14
+	VPTERNLOGQ       $0x6a, Z7, Z4, Z14
 	VBROADCASTSD     constants<>+168(SB), Z15
-	VANDPD           Z15, Z4, Z4
-	VXORPD           Z4, Z5, Z4
-	VSUBPD           Z3, Z4, Z4
+	VMOVAPD          Z15, Z15
+	VPTERNLOGQ       $0x6a, Z5, Z4, Z15
+	VSUBPD           Z3, Z15, Z4
 	VADDPD           Z4, Z14, Z4
 	VSUBPD           Z4, Z2, Z4
 	VADDPD           Z8, Z8, Z5
@@ -15479,12 +15413,12 @@ past:
 	VADDPD           Z5, Z7, Z15
 	VBLENDMPD        Z14, Z15, K3, Z8
 	VBROADCASTSD     constants<>+168(SB), Z14
-	VANDPD           Z14, Z4, Z14
-	VXORPD           Z14, Z7, Z14
+	VMOVAPD          Z14, Z14
+	VPTERNLOGQ       $0x6a, Z7, Z4, Z14
 	VBROADCASTSD     constants<>+168(SB), Z15
-	VANDPD           Z15, Z4, Z4
-	VXORPD           Z4, Z5, Z4
-	VSUBPD           Z3, Z4, Z4
+	VMOVAPD          Z15, Z15
+	VPTERNLOGQ       $0x6a, Z5, Z4, Z15
+	VSUBPD           Z3, Z15, Z4
 	VADDPD           Z4, Z14, Z4
 	VSUBPD           Z4, Z2, Z4
 	VADDPD           Z8, Z8, Z5
@@ -15550,12 +15484,12 @@ tail:
 	VADDPD           Z0, Z11, Z5
 	VBLENDMPD        Z1, Z5, K4, Z12
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z4, Z1
-	VXORPD           Z1, Z11, Z1
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0x6a, Z11, Z4, Z1
 	VBROADCASTSD     constants<>+168(SB), Z5
-	VANDPD           Z5, Z4, Z4
-	VXORPD           Z4, Z0, Z0
-	VSUBPD           Z3, Z0, Z0
+	VMOVAPD          Z5, Z5
+	VPTERNLOGQ       $0x6a, Z0, Z4, Z5
+	VSUBPD           Z3, Z5, Z0
 	VADDPD           Z0, Z1, Z0
 	VSUBPD           Z0, Z2, Z0
 	VADDPD           Z12, Z12, Z1
@@ -15652,23 +15586,21 @@ loop:
 	VADDPD           Z7, Z12, Z7
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z4, Z11, Z7
-	VBROADCASTSD     constants<>+160(SB), Z20
-	VANDPD           Z20, Z7, Z7
 	VBROADCASTSD     constants<>+168(SB), Z20
-	VANDPD           Z20, Z6, Z6
-	VORPD            Z6, Z7, Z6
+	VMOVAPD          Z20, Z20
+	VPTERNLOGQ       $0xca, Z7, Z6, Z20
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VMOVUPD          Z6, K1, (AX)(DX*8)
+	VMOVUPD          Z20, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z6, (AX)(DX*8)
+	VMOVUPD Z20, (AX)(DX*8)
 	ADDQ    $+8, DX
 	SUBQ    $+8, CX
 	JMP     loop
@@ -15726,23 +15658,21 @@ past:
 	VADDPD           Z7, Z12, Z7
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z4, Z11, Z7
-	VBROADCASTSD     constants<>+160(SB), Z20
-	VANDPD           Z20, Z7, Z7
 	VBROADCASTSD     constants<>+168(SB), Z20
-	VANDPD           Z20, Z6, Z6
-	VORPD            Z6, Z7, Z6
+	VMOVAPD          Z20, Z20
+	VPTERNLOGQ       $0xca, Z7, Z6, Z20
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VMOVUPD          Z6, K1, (AX)(DX*8)
+	VMOVUPD          Z20, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z6, (AX)(DX*8)
+	VMOVNTPD Z20, (AX)(DX*8)
 	ADDQ     $+8, DX
 	SUBQ     $+8, CX
 	JMP      past
@@ -15802,25 +15732,23 @@ tail:
 	VADDPD           Z0, Z18, Z0
 	VMOVAPD          Z0, Z0
 	VFMADD231PD      Z4, Z17, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z6, Z1
-	VORPD            Z1, Z0, Z0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z6, Z1
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
 	TESTQ            BX, BX
 	JZ               partEven
-	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VMOVUPD          Z1, K2, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             BX, odd+40(FP)
 	RET
 
 partEven:
-	VMOVUPD Z0, K1, (AX)(DX*8)
+	VMOVUPD Z1, K1, (AX)(DX*8)
 	ADDQ    CX, DX
 
 done:
@@ -15938,23 +15866,21 @@ loop:
 	VFMADD231PD      Z12, Z10, Z11
 	VCMPPD           $0x1e, Z4, Z6, K2
 	VBLENDMPD        Z9, Z11, K2, Z7
-	VBROADCASTSD     constants<>+160(SB), Z6
-	VANDPD           Z6, Z7, Z6
-	VBROADCASTSD     constants<>+168(SB), Z9
-	VANDPD           Z9, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VBROADCASTSD     constants<>+168(SB), Z6
+	VMOVAPD          Z6, Z6
+	VPTERNLOGQ       $0xca, Z7, Z5, Z6
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VMOVUPD          Z6, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z5, (AX)(DX*8)
+	VMOVUPD Z6, (AX)(DX*8)
 	ADDQ    $+8, DX
 	SUBQ    $+8, CX
 	JMP     loop
@@ -16052,23 +15978,21 @@ past:
 	VFMADD231PD      Z12, Z10, Z11
 	VCMPPD           $0x1e, Z4, Z6, K2
 	VBLENDMPD        Z9, Z11, K2, Z7
-	VBROADCASTSD     constants<>+160(SB), Z6
-	VANDPD           Z6, Z7, Z6
-	VBROADCASTSD     constants<>+168(SB), Z9
-	VANDPD           Z9, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VBROADCASTSD     constants<>+168(SB), Z6
+	VMOVAPD          Z6, Z6
+	VPTERNLOGQ       $0xca, Z7, Z5, Z6
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VMOVUPD          Z5, K1, (AX)(DX*8)
+	VMOVUPD          Z6, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
 	MOVQ             SI, odd+40(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z5, (AX)(DX*8)
+	VMOVNTPD Z6, (AX)(DX*8)
 	ADDQ     $+8, DX
 	SUBQ     $+8, CX
 	JMP      past
@@ -16168,11 +16092,9 @@ tail:
 	VFMADD231PD      Z3, Z1, Z2
 	VCMPPD           $0x1e, Z4, Z6, K3
 	VBLENDMPD        Z0, Z2, K3, Z8
-	VBROADCASTSD     constants<>+160(SB), Z0
-	VANDPD           Z0, Z8, Z0
-	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z5, Z1
-	VORPD            Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z0
+	VMOVAPD          Z0, Z0
+	VPTERNLOGQ       $0xca, Z8, Z5, Z0
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
@@ -16330,18 +16252,10 @@ loop:
 	JL               tail
 	VMOVUPD          (BX)(DX*8), Z11
 	VMOVUPD          (SI)(DX*8), Z12
-	VBROADCASTSD     constants<>+200(SB), Z13
-	VCMPPD           $0x19, Z13, Z11, K1
-	VBROADCASTSD     constants<>+208(SB), Z13
-	VCMPPD           $0x16, Z13, Z11, K2
-	KORW             K1, K2, K2
+	VFPCLASSPDZ      $0xff, Z11, K1
 	VBROADCASTSD     constants<>+216(SB), Z13
 	VPADDQ           Z13, Z11, Z11
-	VPSRLQ           $0x34, Z11, Z13
-	VBROADCASTSD     constants<>+224(SB), Z14
-	VORPD            Z14, Z13, Z13
-	VBROADCASTSD     constants<>+232(SB), Z14
-	VSUBPD           Z14, Z13, Z13
+	VGETEXPPD        Z11, Z13
 	VBROADCASTSD     constants<>+240(SB), Z14
 	VANDPD           Z14, Z11, Z11
 	VBROADCASTSD     constants<>+248(SB), Z14
@@ -16420,8 +16334,8 @@ loop:
 	VBROADCASTSD     constants<>+160(SB), Z15
 	VANDPD           Z15, Z13, Z15
 	VBROADCASTSD     constants<>+176(SB), Z16
-	VCMPPD           $0x16, Z16, Z15, K1
-	KORW             K2, K1, K1
+	VCMPPD           $0x16, Z16, Z15, K2
+	KORW             K1, K2, K2
 	VMOVAPD          Z13, Z15
 	VFMSUB231PD      Z14, Z12, Z15
 	VMOVAPD          Z15, Z14
@@ -16457,8 +16371,8 @@ loop:
 	VFMADD231PD      Z14, Z13, Z12
 	VMOVAPD          Z11, Z13
 	VFMADD231PD      Z12, Z11, Z13
-	KMOVB            K1, DI
-	KNOTW            K1, K1
+	KMOVB            K2, DI
+	KNOTW            K2, K1
 	TESTQ            DI, DI
 	JZ               loopEven
 	VMOVUPD          Z13, K1, (AX)(DX*8)
@@ -16480,18 +16394,10 @@ past:
 	VMOVUPD          (BX)(DX*8), Z11
 	PREFETCHT0       4096(SI)(DX*8)
 	VMOVUPD          (SI)(DX*8), Z12
-	VBROADCASTSD     constants<>+200(SB), Z13
-	VCMPPD           $0x19, Z13, Z11, K1
-	VBROADCASTSD     constants<>+208(SB), Z13
-	VCMPPD           $0x16, Z13, Z11, K2
-	KORW             K1, K2, K2
+	VFPCLASSPDZ      $0xff, Z11, K1
 	VBROADCASTSD     constants<>+216(SB), Z13
 	VPADDQ           Z13, Z11, Z11
-	VPSRLQ           $0x34, Z11, Z13
-	VBROADCASTSD     constants<>+224(SB), Z14
-	VORPD            Z14, Z13, Z13
-	VBROADCASTSD     constants<>+232(SB), Z14
-	VSUBPD           Z14, Z13, Z13
+	VGETEXPPD        Z11, Z13
 	VBROADCASTSD     constants<>+240(SB), Z14
 	VANDPD           Z14, Z11, Z11
 	VBROADCASTSD     constants<>+248(SB), Z14
@@ -16570,8 +16476,8 @@ past:
 	VBROADCASTSD     constants<>+160(SB), Z15
 	VANDPD           Z15, Z13, Z15
 	VBROADCASTSD     constants<>+176(SB), Z16
-	VCMPPD           $0x16, Z16, Z15, K1
-	KORW             K2, K1, K1
+	VCMPPD           $0x16, Z16, Z15, K2
+	KORW             K1, K2, K2
 	VMOVAPD          Z13, Z15
 	VFMSUB231PD      Z14, Z12, Z15
 	VMOVAPD          Z15, Z14
@@ -16607,8 +16513,8 @@ past:
 	VFMADD231PD      Z14, Z13, Z12
 	VMOVAPD          Z11, Z13
 	VFMADD231PD      Z12, Z11, Z13
-	KMOVB            K1, DI
-	KNOTW            K1, K1
+	KMOVB            K2, DI
+	KNOTW            K2, K1
 	TESTQ            DI, DI
 	JZ               pastEven
 	VMOVUPD          Z13, K1, (AX)(DX*8)
@@ -16631,18 +16537,10 @@ tail:
 	KMOVW            DI, K1
 	VMOVUPD.Z        (BX)(DX*8), K1, Z11
 	VMOVUPD.Z        (SI)(DX*8), K1, Z12
-	VBROADCASTSD     constants<>+200(SB), Z13
-	VCMPPD           $0x19, Z13, Z11, K2
-	VBROADCASTSD     constants<>+208(SB), Z13
-	VCMPPD           $0x16, Z13, Z11, K3
-	KORW             K2, K3, K3
+	VFPCLASSPDZ      $0xff, Z11, K2
 	VBROADCASTSD     constants<>+216(SB), Z13
 	VPADDQ           Z13, Z11, Z11
-	VPSRLQ           $0x34, Z11, Z13
-	VBROADCASTSD     constants<>+224(SB), Z14
-	VORPD            Z14, Z13, Z13
-	VBROADCASTSD     constants<>+232(SB), Z14
-	VSUBPD           Z14, Z13, Z13
+	VGETEXPPD        Z11, Z13
 	VBROADCASTSD     constants<>+240(SB), Z14
 	VANDPD           Z14, Z11, Z11
 	VBROADCASTSD     constants<>+248(SB), Z14
@@ -16721,8 +16619,8 @@ tail:
 	VBROADCASTSD     constants<>+160(SB), Z4
 	VANDPD           Z4, Z3, Z4
 	VBROADCASTSD     constants<>+176(SB), Z5
-	VCMPPD           $0x16, Z5, Z4, K2
-	KORW             K3, K2, K2
+	VCMPPD           $0x16, Z5, Z4, K3
+	KORW             K2, K3, K3
 	VMOVAPD          Z3, Z4
 	VFMSUB231PD      Z2, Z12, Z4
 	VMOVAPD          Z4, Z2
@@ -16758,7 +16656,7 @@ tail:
 	VFMADD231PD      Z3, Z1, Z2
 	VMOVAPD          Z0, Z1
 	VFMADD231PD      Z2, Z0, Z1
-	KANDW            K1, K2, K2
+	KANDW            K1, K3, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
@@ -16863,33 +16761,31 @@ loop:
 	VSUBPD           Z12, Z8, Z8
 	VBLENDMPD        Z8, Z12, K1, Z15
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z7, Z8
-	VXORPD           Z8, Z13, Z8
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0x6a, Z13, Z7, Z8
 	VBROADCASTSD     constants<>+168(SB), Z23
-	VANDPD           Z23, Z7, Z7
-	VXORPD           Z7, Z14, Z7
-	VMOVAPD          Z7, Z7
+	VMOVAPD          Z23, Z23
+	VPTERNLOGQ       $0x6a, Z14, Z7, Z23
+	VMOVAPD          Z23, Z7
 	VFMADD231PD      Z5, Z15, Z7
 	VADDPD           Z7, Z8, Z7
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z4, Z15, Z7
-	VBROADCASTSD     constants<>+160(SB), Z8
-	VANDPD           Z8, Z7, Z7
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z6, Z6
-	VORPD            Z6, Z7, Z6
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0xca, Z7, Z6, Z8
 	KMOVB            K2, DI
 	KNOTW            K2, K1
 	TESTQ            DI, DI
 	JZ               loopEven
-	VMOVUPD          Z6, K1, (AX)(DX*8)
+	VMOVUPD          Z8, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+40(FP)
 	MOVQ             DI, odd+48(FP)
 	RET
 
 loopEven:
-	VMOVUPD Z6, (AX)(DX*8)
+	VMOVUPD Z8, (AX)(DX*8)
 	ADDQ    $+8, DX
 	SUBQ    $+8, CX
 	JMP     loop
@@ -16960,33 +16856,31 @@ past:
 	VSUBPD           Z12, Z8, Z8
 	VBLENDMPD        Z8, Z12, K1, Z15
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z7, Z8
-	VXORPD           Z8, Z13, Z8
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0x6a, Z13, Z7, Z8
 	VBROADCASTSD     constants<>+168(SB), Z23
-	VANDPD           Z23, Z7, Z7
-	VXORPD           Z7, Z14, Z7
-	VMOVAPD          Z7, Z7
+	VMOVAPD          Z23, Z23
+	VPTERNLOGQ       $0x6a, Z14, Z7, Z23
+	VMOVAPD          Z23, Z7
 	VFMADD231PD      Z5, Z15, Z7
 	VADDPD           Z7, Z8, Z7
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z4, Z15, Z7
-	VBROADCASTSD     constants<>+160(SB), Z8
-	VANDPD           Z8, Z7, Z7
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z6, Z6
-	VORPD            Z6, Z7, Z6
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0xca, Z7, Z6, Z8
 	KMOVB            K2, DI
 	KNOTW            K2, K1
 	TESTQ            DI, DI
 	JZ               pastEven
-	VMOVUPD          Z6, K1, (AX)(DX*8)
+	VMOVUPD          Z8, K1, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+40(FP)
 	MOVQ             DI, odd+48(FP)
 	RET
 
 pastEven:
-	VMOVNTPD Z6, (AX)(DX*8)
+	VMOVNTPD Z8, (AX)(DX*8)
 	ADDQ     $+8, DX
 	SUBQ     $+8, CX
 	JMP      past
@@ -17058,35 +16952,33 @@ tail:
 	VSUBPD           Z19, Z0, Z0
 	VBLENDMPD        Z0, Z19, K2, Z22
 	VBROADCASTSD     constants<>+168(SB), Z0
-	VANDPD           Z0, Z7, Z0
-	VXORPD           Z0, Z20, Z0
+	VMOVAPD          Z0, Z0
+	VPTERNLOGQ       $0x6a, Z20, Z7, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z7, Z1
-	VXORPD           Z1, Z21, Z1
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0x6a, Z21, Z7, Z1
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z5, Z22, Z1
 	VADDPD           Z1, Z0, Z0
 	VMOVAPD          Z0, Z0
 	VFMADD231PD      Z4, Z22, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z6, Z1
-	VORPD            Z1, Z0, Z0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z6, Z1
 	KANDW            K1, K3, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
 	TESTQ            BX, BX
 	JZ               partEven
-	VMOVUPD          Z0, K2, (AX)(DX*8)
+	VMOVUPD          Z1, K2, (AX)(DX*8)
 	VZEROUPPER
 	MOVQ             DX, at+40(FP)
 	MOVQ             BX, odd+48(FP)
 	RET
 
 partEven:
-	VMOVUPD Z0, K1, (AX)(DX*8)
+	VMOVUPD Z1, K1, (AX)(DX*8)
 	ADDQ    CX, DX
 
 done:
@@ -17162,11 +17054,7 @@ loop:
 	VSUBPD           Z8, Z5, Z5
 	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
-	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+224(SB), Z10
-	VORPD            Z10, Z9, Z9
-	VBROADCASTSD     constants<>+232(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VGETEXPPD        Z8, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VANDPD           Z10, Z8, Z8
 	VBROADCASTSD     constants<>+248(SB), Z10
@@ -17281,11 +17169,7 @@ past:
 	VSUBPD           Z8, Z5, Z5
 	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
-	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+224(SB), Z10
-	VORPD            Z10, Z9, Z9
-	VBROADCASTSD     constants<>+232(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VGETEXPPD        Z8, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VANDPD           Z10, Z8, Z8
 	VBROADCASTSD     constants<>+248(SB), Z10
@@ -17401,11 +17285,7 @@ tail:
 	VSUBPD           Z2, Z0, Z0
 	VBROADCASTSD     constants<>+216(SB), Z2
 	VPADDQ           Z2, Z1, Z2
-	VPSRLQ           $0x34, Z2, Z3
-	VBROADCASTSD     constants<>+224(SB), Z5
-	VORPD            Z5, Z3, Z3
-	VBROADCASTSD     constants<>+232(SB), Z5
-	VSUBPD           Z5, Z3, Z3
+	VGETEXPPD        Z2, Z3
 	VBROADCASTSD     constants<>+240(SB), Z5
 	VANDPD           Z5, Z2, Z2
 	VBROADCASTSD     constants<>+248(SB), Z5
@@ -17628,7 +17508,7 @@ done:
 	RET
 
 // func expm1F32AVX512(dst uintptr, x uintptr, n int, past bool) (at int, odd int)
-// Requires: AVX, AVX512DQ, AVX512F, AVX512VL, BMI2, MMX+
+// Requires: AVX, AVX512F, AVX512VL, BMI2, MMX+
 TEXT ·expm1F32AVX512(SB), NOSPLIT, $0-48
 	MOVQ         dst+0(FP), AX
 	MOVQ         x+8(FP), BX
@@ -17685,12 +17565,10 @@ loop:
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z5, Z6, Z7
 	VADDPD           Z7, Z7, Z5
-	VBROADCASTSD     constants<>+160(SB), Z6
-	VANDPD           Z6, Z5, Z5
 	VBROADCASTSD     constants<>+168(SB), Z6
-	VANDPD           Z6, Z4, Z4
-	VORPD            Z4, Z5, Z4
-	VCVTPD2PS        Z4, Y4
+	VMOVAPD          Z6, Z6
+	VPTERNLOGQ       $0xca, Z5, Z4, Z6
+	VCVTPD2PS        Z6, Y4
 	VMOVUPS          Y4, (AX)(DX*4)
 	ADDQ             $+8, DX
 	SUBQ             $+8, CX
@@ -17739,12 +17617,10 @@ past:
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z5, Z6, Z7
 	VADDPD           Z7, Z7, Z5
-	VBROADCASTSD     constants<>+160(SB), Z6
-	VANDPD           Z6, Z5, Z5
 	VBROADCASTSD     constants<>+168(SB), Z6
-	VANDPD           Z6, Z4, Z4
-	VORPD            Z4, Z5, Z4
-	VCVTPD2PS        Z4, Y4
+	VMOVAPD          Z6, Z6
+	VPTERNLOGQ       $0xca, Z5, Z4, Z6
+	VCVTPD2PS        Z6, Y4
 	VMOVNTPS         Y4, (AX)(DX*4)
 	ADDQ             $+8, DX
 	SUBQ             $+8, CX
@@ -17795,12 +17671,10 @@ tail:
 	VMOVAPD          Z2, Z2
 	VFMADD231PD      Z1, Z0, Z2
 	VADDPD           Z2, Z2, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z4, Z1
-	VORPD            Z1, Z0, Z0
-	VCVTPD2PS        Z0, Y0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z4, Z1
+	VCVTPD2PS        Z1, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	ADDQ             CX, DX
 
@@ -17871,16 +17745,14 @@ loop:
 	VADDPD           Z6, Z8, Z6
 	VBROADCASTSD     constants<>+136(SB), Z7
 	VMULPD           Z7, Z6, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VCVTPD2PS        Z5, Y0
+	VCVTPD2PS        Z7, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -17888,7 +17760,7 @@ loop:
 	RET
 
 loopEven:
-	VCVTPD2PS Z5, Y5
+	VCVTPD2PS Z7, Y5
 	VMOVUPS   Y5, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -17939,16 +17811,14 @@ past:
 	VADDPD           Z6, Z8, Z6
 	VBROADCASTSD     constants<>+136(SB), Z7
 	VMULPD           Z7, Z6, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VCVTPD2PS        Z5, Y0
+	VCVTPD2PS        Z7, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -17956,7 +17826,7 @@ past:
 	RET
 
 pastEven:
-	VCVTPD2PS Z5, Y5
+	VCVTPD2PS Z7, Y5
 	VMOVNTPS  Y5, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -18009,18 +17879,16 @@ tail:
 	VADDPD           Z0, Z2, Z0
 	VBROADCASTSD     constants<>+136(SB), Z1
 	VMULPD           Z1, Z0, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z5, Z1
-	VORPD            Z1, Z0, Z0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z5, Z1
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
 	TESTQ            BX, BX
 	JZ               partEven
-	VCVTPD2PS        Z0, Y0
+	VCVTPD2PS        Z1, Y0
 	VMOVUPS          Y0, K2, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -18028,7 +17896,7 @@ tail:
 	RET
 
 partEven:
-	VCVTPD2PS Z0, Y0
+	VCVTPD2PS Z1, Y0
 	VMOVUPS   Y0, K1, (AX)(DX*4)
 	ADDQ      CX, DX
 
@@ -18305,12 +18173,10 @@ loop:
 	VBROADCASTSD     constants<>+192(SB), Z6
 	VADDPD           Z6, Z8, Z6
 	VDIVPD           Z6, Z8, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
-	VCVTPD2PS        Z5, Y5
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
+	VCVTPD2PS        Z7, Y5
 	VMOVUPS          Y5, (AX)(DX*4)
 	ADDQ             $+8, DX
 	SUBQ             $+8, CX
@@ -18360,12 +18226,10 @@ past:
 	VBROADCASTSD     constants<>+192(SB), Z6
 	VADDPD           Z6, Z8, Z6
 	VDIVPD           Z6, Z8, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
-	VCVTPD2PS        Z5, Y5
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
+	VCVTPD2PS        Z7, Y5
 	VMOVNTPS         Y5, (AX)(DX*4)
 	ADDQ             $+8, DX
 	SUBQ             $+8, CX
@@ -18417,12 +18281,10 @@ tail:
 	VBROADCASTSD     constants<>+192(SB), Z0
 	VADDPD           Z0, Z2, Z0
 	VDIVPD           Z0, Z2, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z5, Z1
-	VORPD            Z1, Z0, Z0
-	VCVTPD2PS        Z0, Y0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z5, Z1
+	VCVTPD2PS        Z1, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	ADDQ             CX, DX
 
@@ -18453,18 +18315,10 @@ loop:
 	CMPQ             CX, $+8
 	JL               tail
 	VCVTPS2PD        (BX)(DX*4), Z5
-	VBROADCASTSD     constants<>+200(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
-	VBROADCASTSD     constants<>+208(SB), Z6
-	VCMPPD           $0x16, Z6, Z5, K2
-	KORW             K1, K2, K2
+	VFPCLASSPDZ      $0xff, Z5, K1
 	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
-	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+224(SB), Z7
-	VORPD            Z7, Z6, Z6
-	VBROADCASTSD     constants<>+232(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VGETEXPPD        Z5, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
 	VANDPD           Z7, Z5, Z5
 	VBROADCASTSD     constants<>+248(SB), Z7
@@ -18505,8 +18359,8 @@ loop:
 	VSUBPD           Z7, Z5, Z5
 	VMOVAPD          Z5, Z5
 	VFMADD231PD      Z3, Z6, Z5
-	KMOVB            K2, SI
-	KNOTW            K2, K1
+	KMOVB            K1, SI
+	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
 	VCVTPD2PS        Z5, Y0
@@ -18528,18 +18382,10 @@ past:
 	JL               tail
 	PREFETCHT0       4096(BX)(DX*4)
 	VCVTPS2PD        (BX)(DX*4), Z5
-	VBROADCASTSD     constants<>+200(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K1
-	VBROADCASTSD     constants<>+208(SB), Z6
-	VCMPPD           $0x16, Z6, Z5, K2
-	KORW             K1, K2, K2
+	VFPCLASSPDZ      $0xff, Z5, K1
 	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
-	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+224(SB), Z7
-	VORPD            Z7, Z6, Z6
-	VBROADCASTSD     constants<>+232(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VGETEXPPD        Z5, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
 	VANDPD           Z7, Z5, Z5
 	VBROADCASTSD     constants<>+248(SB), Z7
@@ -18580,8 +18426,8 @@ past:
 	VSUBPD           Z7, Z5, Z5
 	VMOVAPD          Z5, Z5
 	VFMADD231PD      Z3, Z6, Z5
-	KMOVB            K2, SI
-	KNOTW            K2, K1
+	KMOVB            K1, SI
+	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
 	VCVTPD2PS        Z5, Y0
@@ -18605,18 +18451,10 @@ tail:
 	BZHIQ            CX, SI, SI
 	KMOVW            SI, K1
 	VCVTPS2PD.Z      (BX)(DX*4), K1, Z5
-	VBROADCASTSD     constants<>+200(SB), Z6
-	VCMPPD           $0x19, Z6, Z5, K2
-	VBROADCASTSD     constants<>+208(SB), Z6
-	VCMPPD           $0x16, Z6, Z5, K3
-	KORW             K2, K3, K3
+	VFPCLASSPDZ      $0xff, Z5, K2
 	VBROADCASTSD     constants<>+216(SB), Z6
 	VPADDQ           Z6, Z5, Z5
-	VPSRLQ           $0x34, Z5, Z6
-	VBROADCASTSD     constants<>+224(SB), Z7
-	VORPD            Z7, Z6, Z6
-	VBROADCASTSD     constants<>+232(SB), Z7
-	VSUBPD           Z7, Z6, Z6
+	VGETEXPPD        Z5, Z6
 	VBROADCASTSD     constants<>+240(SB), Z7
 	VANDPD           Z7, Z5, Z5
 	VBROADCASTSD     constants<>+248(SB), Z7
@@ -18657,7 +18495,7 @@ tail:
 	VSUBPD           Z0, Z5, Z0
 	VMOVAPD          Z0, Z0
 	VFMADD231PD      Z3, Z6, Z0
-	KANDW            K1, K3, K2
+	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
@@ -18715,11 +18553,7 @@ loop:
 	VADDPD           Z7, Z8, Z7
 	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
-	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+224(SB), Z10
-	VORPD            Z10, Z9, Z9
-	VBROADCASTSD     constants<>+232(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VGETEXPPD        Z8, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VANDPD           Z10, Z8, Z8
 	VBROADCASTSD     constants<>+248(SB), Z10
@@ -18762,16 +18596,14 @@ loop:
 	VSUBPD           Z6, Z8, Z6
 	VMOVAPD          Z6, Z6
 	VFMADD231PD      Z3, Z9, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
 	KMOVB            K2, SI
 	KNOTW            K2, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VCVTPD2PS        Z5, Y0
+	VCVTPD2PS        Z7, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -18779,7 +18611,7 @@ loop:
 	RET
 
 loopEven:
-	VCVTPD2PS Z5, Y5
+	VCVTPD2PS Z7, Y5
 	VMOVUPS   Y5, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -18803,11 +18635,7 @@ past:
 	VADDPD           Z7, Z8, Z7
 	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
-	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+224(SB), Z10
-	VORPD            Z10, Z9, Z9
-	VBROADCASTSD     constants<>+232(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VGETEXPPD        Z8, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VANDPD           Z10, Z8, Z8
 	VBROADCASTSD     constants<>+248(SB), Z10
@@ -18850,16 +18678,14 @@ past:
 	VSUBPD           Z6, Z8, Z6
 	VMOVAPD          Z6, Z6
 	VFMADD231PD      Z3, Z9, Z6
-	VBROADCASTSD     constants<>+160(SB), Z7
-	VANDPD           Z7, Z6, Z6
 	VBROADCASTSD     constants<>+168(SB), Z7
-	VANDPD           Z7, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VMOVAPD          Z7, Z7
+	VPTERNLOGQ       $0xca, Z6, Z5, Z7
 	KMOVB            K2, SI
 	KNOTW            K2, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VCVTPD2PS        Z5, Y0
+	VCVTPD2PS        Z7, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -18867,7 +18693,7 @@ past:
 	RET
 
 pastEven:
-	VCVTPD2PS Z5, Y5
+	VCVTPD2PS Z7, Y5
 	VMOVNTPS  Y5, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -18893,11 +18719,7 @@ tail:
 	VADDPD           Z7, Z8, Z7
 	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
-	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+224(SB), Z10
-	VORPD            Z10, Z9, Z9
-	VBROADCASTSD     constants<>+232(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VGETEXPPD        Z8, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VANDPD           Z10, Z8, Z8
 	VBROADCASTSD     constants<>+248(SB), Z10
@@ -18940,18 +18762,16 @@ tail:
 	VSUBPD           Z0, Z8, Z0
 	VMOVAPD          Z0, Z0
 	VFMADD231PD      Z3, Z9, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z5, Z1
-	VORPD            Z1, Z0, Z0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z5, Z1
 	KANDW            K1, K3, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
 	TESTQ            BX, BX
 	JZ               partEven
-	VCVTPD2PS        Z0, Y0
+	VCVTPD2PS        Z1, Y0
 	VMOVUPS          Y0, K2, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -18959,7 +18779,7 @@ tail:
 	RET
 
 partEven:
-	VCVTPD2PS Z0, Y0
+	VCVTPD2PS Z1, Y0
 	VMOVUPS   Y0, K1, (AX)(DX*4)
 	ADDQ      CX, DX
 
@@ -19043,11 +18863,11 @@ loop:
 	VBLENDMPD        Z13, Z14, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z13
-	VANDPD           Z13, Z8, Z8
-	VXORPD           Z8, Z9, Z8
-	VBROADCASTSD     constants<>+496(SB), Z13
-	VCMPPD           $0x00, Z13, Z7, K2
-	VBLENDMPD        Z7, Z8, K2, Z10
+	VMOVAPD          Z13, Z13
+	VPTERNLOGQ       $0x6a, Z9, Z8, Z13
+	VBROADCASTSD     constants<>+496(SB), Z8
+	VCMPPD           $0x00, Z8, Z7, K2
+	VBLENDMPD        Z7, Z13, K2, Z10
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
@@ -19122,11 +18942,11 @@ past:
 	VBLENDMPD        Z13, Z14, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z13
-	VANDPD           Z13, Z8, Z8
-	VXORPD           Z8, Z9, Z8
-	VBROADCASTSD     constants<>+496(SB), Z13
-	VCMPPD           $0x00, Z13, Z7, K2
-	VBLENDMPD        Z7, Z8, K2, Z10
+	VMOVAPD          Z13, Z13
+	VPTERNLOGQ       $0x6a, Z9, Z8, Z13
+	VBROADCASTSD     constants<>+496(SB), Z8
+	VCMPPD           $0x00, Z8, Z7, K2
+	VBLENDMPD        Z7, Z13, K2, Z10
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
@@ -19203,11 +19023,11 @@ tail:
 	VBLENDMPD        Z0, Z1, K3, Z11
 	VPSLLQ           $0x3e, Z8, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z0, Z0
-	VXORPD           Z0, Z11, Z0
-	VBROADCASTSD     constants<>+496(SB), Z1
-	VCMPPD           $0x00, Z1, Z7, K3
-	VBLENDMPD        Z7, Z0, K3, Z12
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0x6a, Z11, Z0, Z1
+	VBROADCASTSD     constants<>+496(SB), Z0
+	VCMPPD           $0x00, Z0, Z7, K3
+	VBLENDMPD        Z7, Z1, K3, Z12
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
@@ -19308,13 +19128,13 @@ loop:
 	VBLENDMPD        Z11, Z7, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z7
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z7, Z7
-	VXORPD           Z7, Z9, Z7
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0x6a, Z9, Z7, Z8
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VCVTPD2PS        Z7, Y0
+	VCVTPD2PS        Z8, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -19322,7 +19142,7 @@ loop:
 	RET
 
 loopEven:
-	VCVTPD2PS Z7, Y7
+	VCVTPD2PS Z8, Y7
 	VMOVUPS   Y7, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -19386,13 +19206,13 @@ past:
 	VBLENDMPD        Z11, Z7, K2, Z9
 	VPSLLQ           $0x3e, Z8, Z7
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z7, Z7
-	VXORPD           Z7, Z9, Z7
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0x6a, Z9, Z7, Z8
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VCVTPD2PS        Z7, Y0
+	VCVTPD2PS        Z8, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -19400,7 +19220,7 @@ past:
 	RET
 
 pastEven:
-	VCVTPD2PS Z7, Y7
+	VCVTPD2PS Z8, Y7
 	VMOVNTPS  Y7, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -19466,15 +19286,15 @@ tail:
 	VBLENDMPD        Z0, Z1, K3, Z10
 	VPSLLQ           $0x3e, Z2, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z0, Z0
-	VXORPD           Z0, Z10, Z0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0x6a, Z10, Z0, Z1
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
 	TESTQ            BX, BX
 	JZ               partEven
-	VCVTPD2PS        Z0, Y0
+	VCVTPD2PS        Z1, Y0
 	VMOVUPS          Y0, K2, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -19482,7 +19302,7 @@ tail:
 	RET
 
 partEven:
-	VCVTPD2PS Z0, Y0
+	VCVTPD2PS Z1, Y0
 	VMOVUPS   Y0, K1, (AX)(DX*4)
 	ADDQ      CX, DX
 
@@ -19570,11 +19390,11 @@ loop:
 	VDIVPD           Z10, Z9, Z15
 	VPSLLQ           $0x3f, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z16
-	VANDPD           Z16, Z8, Z8
-	VXORPD           Z8, Z15, Z8
-	VBROADCASTSD     constants<>+496(SB), Z15
-	VCMPPD           $0x00, Z15, Z7, K2
-	VBLENDMPD        Z7, Z8, K2, Z11
+	VMOVAPD          Z16, Z16
+	VPTERNLOGQ       $0x6a, Z15, Z8, Z16
+	VBROADCASTSD     constants<>+496(SB), Z8
+	VCMPPD           $0x00, Z8, Z7, K2
+	VBLENDMPD        Z7, Z16, K2, Z11
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
@@ -19653,11 +19473,11 @@ past:
 	VDIVPD           Z10, Z9, Z15
 	VPSLLQ           $0x3f, Z8, Z8
 	VBROADCASTSD     constants<>+168(SB), Z16
-	VANDPD           Z16, Z8, Z8
-	VXORPD           Z8, Z15, Z8
-	VBROADCASTSD     constants<>+496(SB), Z15
-	VCMPPD           $0x00, Z15, Z7, K2
-	VBLENDMPD        Z7, Z8, K2, Z11
+	VMOVAPD          Z16, Z16
+	VPTERNLOGQ       $0x6a, Z15, Z8, Z16
+	VBROADCASTSD     constants<>+496(SB), Z8
+	VCMPPD           $0x00, Z8, Z7, K2
+	VBLENDMPD        Z7, Z16, K2, Z11
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
@@ -19738,11 +19558,11 @@ tail:
 	VDIVPD           Z13, Z12, Z0
 	VPSLLQ           $0x3f, Z8, Z1
 	VBROADCASTSD     constants<>+168(SB), Z2
-	VANDPD           Z2, Z1, Z1
-	VXORPD           Z1, Z0, Z0
-	VBROADCASTSD     constants<>+496(SB), Z1
-	VCMPPD           $0x00, Z1, Z7, K3
-	VBLENDMPD        Z7, Z0, K3, Z14
+	VMOVAPD          Z2, Z2
+	VPTERNLOGQ       $0x6a, Z0, Z1, Z2
+	VBROADCASTSD     constants<>+496(SB), Z0
+	VCMPPD           $0x00, Z0, Z7, K3
+	VBLENDMPD        Z7, Z2, K3, Z14
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
@@ -19824,16 +19644,14 @@ loop:
 	VSUBPD           Z13, Z12, Z12
 	VADDPD           Z5, Z7, Z5
 	VBLENDMPD        Z12, Z5, K2, Z8
-	VBROADCASTSD     constants<>+160(SB), Z5
-	VANDPD           Z5, Z8, Z5
-	VBROADCASTSD     constants<>+168(SB), Z12
-	VANDPD           Z12, Z4, Z4
-	VORPD            Z4, Z5, Z4
+	VBROADCASTSD     constants<>+168(SB), Z5
+	VMOVAPD          Z5, Z5
+	VPTERNLOGQ       $0xca, Z8, Z4, Z5
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VCVTPD2PS        Z4, Y0
+	VCVTPD2PS        Z5, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -19841,7 +19659,7 @@ loop:
 	RET
 
 loopEven:
-	VCVTPD2PS Z4, Y4
+	VCVTPD2PS Z5, Y4
 	VMOVUPS   Y4, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -19889,16 +19707,14 @@ past:
 	VSUBPD           Z13, Z12, Z12
 	VADDPD           Z5, Z7, Z5
 	VBLENDMPD        Z12, Z5, K2, Z8
-	VBROADCASTSD     constants<>+160(SB), Z5
-	VANDPD           Z5, Z8, Z5
-	VBROADCASTSD     constants<>+168(SB), Z12
-	VANDPD           Z12, Z4, Z4
-	VORPD            Z4, Z5, Z4
+	VBROADCASTSD     constants<>+168(SB), Z5
+	VMOVAPD          Z5, Z5
+	VPTERNLOGQ       $0xca, Z8, Z4, Z5
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VCVTPD2PS        Z4, Y0
+	VCVTPD2PS        Z5, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -19906,7 +19722,7 @@ past:
 	RET
 
 pastEven:
-	VCVTPD2PS Z4, Y4
+	VCVTPD2PS Z5, Y4
 	VMOVNTPS  Y4, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -19956,11 +19772,9 @@ tail:
 	VSUBPD           Z2, Z1, Z1
 	VADDPD           Z0, Z10, Z0
 	VBLENDMPD        Z1, Z0, K3, Z11
-	VBROADCASTSD     constants<>+160(SB), Z0
-	VANDPD           Z0, Z11, Z0
-	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z4, Z1
-	VORPD            Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z0
+	VMOVAPD          Z0, Z0
+	VPTERNLOGQ       $0xca, Z11, Z4, Z0
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
@@ -20043,12 +19857,12 @@ loop:
 	VADDPD           Z5, Z7, Z15
 	VBLENDMPD        Z14, Z15, K3, Z8
 	VBROADCASTSD     constants<>+168(SB), Z14
-	VANDPD           Z14, Z4, Z14
-	VXORPD           Z14, Z7, Z14
+	VMOVAPD          Z14, Z14
+	VPTERNLOGQ       $0x6a, Z7, Z4, Z14
 	VBROADCASTSD     constants<>+168(SB), Z15
-	VANDPD           Z15, Z4, Z4
-	VXORPD           Z4, Z5, Z4
-	VSUBPD           Z3, Z4, Z4
+	VMOVAPD          Z15, Z15
+	VPTERNLOGQ       $0x6a, Z5, Z4, Z15
+	VSUBPD           Z3, Z15, Z4
 	VADDPD           Z4, Z14, Z4
 	VSUBPD           Z4, Z2, Z4
 	VADDPD           Z8, Z8, Z5
@@ -20114,12 +19928,12 @@ past:
 	VADDPD           Z5, Z7, Z15
 	VBLENDMPD        Z14, Z15, K3, Z8
 	VBROADCASTSD     constants<>+168(SB), Z14
-	VANDPD           Z14, Z4, Z14
-	VXORPD           Z14, Z7, Z14
+	VMOVAPD          Z14, Z14
+	VPTERNLOGQ       $0x6a, Z7, Z4, Z14
 	VBROADCASTSD     constants<>+168(SB), Z15
-	VANDPD           Z15, Z4, Z4
-	VXORPD           Z4, Z5, Z4
-	VSUBPD           Z3, Z4, Z4
+	VMOVAPD          Z15, Z15
+	VPTERNLOGQ       $0x6a, Z5, Z4, Z15
+	VSUBPD           Z3, Z15, Z4
 	VADDPD           Z4, Z14, Z4
 	VSUBPD           Z4, Z2, Z4
 	VADDPD           Z8, Z8, Z5
@@ -20187,12 +20001,12 @@ tail:
 	VADDPD           Z0, Z11, Z5
 	VBLENDMPD        Z1, Z5, K4, Z12
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z4, Z1
-	VXORPD           Z1, Z11, Z1
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0x6a, Z11, Z4, Z1
 	VBROADCASTSD     constants<>+168(SB), Z5
-	VANDPD           Z5, Z4, Z4
-	VXORPD           Z4, Z0, Z0
-	VSUBPD           Z3, Z0, Z0
+	VMOVAPD          Z5, Z5
+	VPTERNLOGQ       $0x6a, Z0, Z4, Z5
+	VSUBPD           Z3, Z5, Z0
 	VADDPD           Z0, Z1, Z0
 	VSUBPD           Z0, Z2, Z0
 	VADDPD           Z12, Z12, Z1
@@ -20291,16 +20105,14 @@ loop:
 	VADDPD           Z7, Z12, Z7
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z4, Z11, Z7
-	VBROADCASTSD     constants<>+160(SB), Z20
-	VANDPD           Z20, Z7, Z7
 	VBROADCASTSD     constants<>+168(SB), Z20
-	VANDPD           Z20, Z6, Z6
-	VORPD            Z6, Z7, Z6
+	VMOVAPD          Z20, Z20
+	VPTERNLOGQ       $0xca, Z7, Z6, Z20
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VCVTPD2PS        Z6, Y0
+	VCVTPD2PS        Z20, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -20308,7 +20120,7 @@ loop:
 	RET
 
 loopEven:
-	VCVTPD2PS Z6, Y6
+	VCVTPD2PS Z20, Y6
 	VMOVUPS   Y6, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -20367,16 +20179,14 @@ past:
 	VADDPD           Z7, Z12, Z7
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z4, Z11, Z7
-	VBROADCASTSD     constants<>+160(SB), Z20
-	VANDPD           Z20, Z7, Z7
 	VBROADCASTSD     constants<>+168(SB), Z20
-	VANDPD           Z20, Z6, Z6
-	VORPD            Z6, Z7, Z6
+	VMOVAPD          Z20, Z20
+	VPTERNLOGQ       $0xca, Z7, Z6, Z20
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VCVTPD2PS        Z6, Y0
+	VCVTPD2PS        Z20, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -20384,7 +20194,7 @@ past:
 	RET
 
 pastEven:
-	VCVTPD2PS Z6, Y6
+	VCVTPD2PS Z20, Y6
 	VMOVNTPS  Y6, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -20445,18 +20255,16 @@ tail:
 	VADDPD           Z0, Z18, Z0
 	VMOVAPD          Z0, Z0
 	VFMADD231PD      Z4, Z17, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z6, Z1
-	VORPD            Z1, Z0, Z0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z6, Z1
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
 	TESTQ            BX, BX
 	JZ               partEven
-	VCVTPD2PS        Z0, Y0
+	VCVTPD2PS        Z1, Y0
 	VMOVUPS          Y0, K2, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -20464,7 +20272,7 @@ tail:
 	RET
 
 partEven:
-	VCVTPD2PS Z0, Y0
+	VCVTPD2PS Z1, Y0
 	VMOVUPS   Y0, K1, (AX)(DX*4)
 	ADDQ      CX, DX
 
@@ -20583,16 +20391,14 @@ loop:
 	VFMADD231PD      Z12, Z10, Z11
 	VCMPPD           $0x1e, Z4, Z6, K2
 	VBLENDMPD        Z9, Z11, K2, Z7
-	VBROADCASTSD     constants<>+160(SB), Z6
-	VANDPD           Z6, Z7, Z6
-	VBROADCASTSD     constants<>+168(SB), Z9
-	VANDPD           Z9, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VBROADCASTSD     constants<>+168(SB), Z6
+	VMOVAPD          Z6, Z6
+	VPTERNLOGQ       $0xca, Z7, Z5, Z6
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               loopEven
-	VCVTPD2PS        Z5, Y0
+	VCVTPD2PS        Z6, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -20600,7 +20406,7 @@ loop:
 	RET
 
 loopEven:
-	VCVTPD2PS Z5, Y5
+	VCVTPD2PS Z6, Y5
 	VMOVUPS   Y5, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -20699,16 +20505,14 @@ past:
 	VFMADD231PD      Z12, Z10, Z11
 	VCMPPD           $0x1e, Z4, Z6, K2
 	VBLENDMPD        Z9, Z11, K2, Z7
-	VBROADCASTSD     constants<>+160(SB), Z6
-	VANDPD           Z6, Z7, Z6
-	VBROADCASTSD     constants<>+168(SB), Z9
-	VANDPD           Z9, Z5, Z5
-	VORPD            Z5, Z6, Z5
+	VBROADCASTSD     constants<>+168(SB), Z6
+	VMOVAPD          Z6, Z6
+	VPTERNLOGQ       $0xca, Z7, Z5, Z6
 	KMOVB            K1, SI
 	KNOTW            K1, K1
 	TESTQ            SI, SI
 	JZ               pastEven
-	VCVTPD2PS        Z5, Y0
+	VCVTPD2PS        Z6, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+32(FP)
@@ -20716,7 +20520,7 @@ past:
 	RET
 
 pastEven:
-	VCVTPD2PS Z5, Y5
+	VCVTPD2PS Z6, Y5
 	VMOVNTPS  Y5, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -20817,11 +20621,9 @@ tail:
 	VFMADD231PD      Z3, Z1, Z2
 	VCMPPD           $0x1e, Z4, Z6, K3
 	VBLENDMPD        Z0, Z2, K3, Z8
-	VBROADCASTSD     constants<>+160(SB), Z0
-	VANDPD           Z0, Z8, Z0
-	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z5, Z1
-	VORPD            Z1, Z0, Z0
+	VBROADCASTSD     constants<>+168(SB), Z0
+	VMOVAPD          Z0, Z0
+	VPTERNLOGQ       $0xca, Z8, Z5, Z0
 	KANDW            K1, K2, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
@@ -20987,18 +20789,10 @@ loop:
 	JL               tail
 	VCVTPS2PD        (BX)(DX*4), Z11
 	VCVTPS2PD        (SI)(DX*4), Z12
-	VBROADCASTSD     constants<>+200(SB), Z13
-	VCMPPD           $0x19, Z13, Z11, K1
-	VBROADCASTSD     constants<>+208(SB), Z13
-	VCMPPD           $0x16, Z13, Z11, K2
-	KORW             K1, K2, K2
+	VFPCLASSPDZ      $0xff, Z11, K1
 	VBROADCASTSD     constants<>+216(SB), Z13
 	VPADDQ           Z13, Z11, Z11
-	VPSRLQ           $0x34, Z11, Z13
-	VBROADCASTSD     constants<>+224(SB), Z14
-	VORPD            Z14, Z13, Z13
-	VBROADCASTSD     constants<>+232(SB), Z14
-	VSUBPD           Z14, Z13, Z13
+	VGETEXPPD        Z11, Z13
 	VBROADCASTSD     constants<>+240(SB), Z14
 	VANDPD           Z14, Z11, Z11
 	VBROADCASTSD     constants<>+248(SB), Z14
@@ -21077,8 +20871,8 @@ loop:
 	VBROADCASTSD     constants<>+160(SB), Z15
 	VANDPD           Z15, Z13, Z15
 	VBROADCASTSD     constants<>+176(SB), Z16
-	VCMPPD           $0x16, Z16, Z15, K1
-	KORW             K2, K1, K1
+	VCMPPD           $0x16, Z16, Z15, K2
+	KORW             K1, K2, K2
 	VMOVAPD          Z13, Z15
 	VFMSUB231PD      Z14, Z12, Z15
 	VMOVAPD          Z15, Z14
@@ -21114,8 +20908,8 @@ loop:
 	VFMADD231PD      Z14, Z13, Z12
 	VMOVAPD          Z11, Z13
 	VFMADD231PD      Z12, Z11, Z13
-	KMOVB            K1, DI
-	KNOTW            K1, K1
+	KMOVB            K2, DI
+	KNOTW            K2, K1
 	TESTQ            DI, DI
 	JZ               loopEven
 	VCVTPD2PS        Z13, Y0
@@ -21139,18 +20933,10 @@ past:
 	VCVTPS2PD        (BX)(DX*4), Z11
 	PREFETCHT0       4096(SI)(DX*4)
 	VCVTPS2PD        (SI)(DX*4), Z12
-	VBROADCASTSD     constants<>+200(SB), Z13
-	VCMPPD           $0x19, Z13, Z11, K1
-	VBROADCASTSD     constants<>+208(SB), Z13
-	VCMPPD           $0x16, Z13, Z11, K2
-	KORW             K1, K2, K2
+	VFPCLASSPDZ      $0xff, Z11, K1
 	VBROADCASTSD     constants<>+216(SB), Z13
 	VPADDQ           Z13, Z11, Z11
-	VPSRLQ           $0x34, Z11, Z13
-	VBROADCASTSD     constants<>+224(SB), Z14
-	VORPD            Z14, Z13, Z13
-	VBROADCASTSD     constants<>+232(SB), Z14
-	VSUBPD           Z14, Z13, Z13
+	VGETEXPPD        Z11, Z13
 	VBROADCASTSD     constants<>+240(SB), Z14
 	VANDPD           Z14, Z11, Z11
 	VBROADCASTSD     constants<>+248(SB), Z14
@@ -21229,8 +21015,8 @@ past:
 	VBROADCASTSD     constants<>+160(SB), Z15
 	VANDPD           Z15, Z13, Z15
 	VBROADCASTSD     constants<>+176(SB), Z16
-	VCMPPD           $0x16, Z16, Z15, K1
-	KORW             K2, K1, K1
+	VCMPPD           $0x16, Z16, Z15, K2
+	KORW             K1, K2, K2
 	VMOVAPD          Z13, Z15
 	VFMSUB231PD      Z14, Z12, Z15
 	VMOVAPD          Z15, Z14
@@ -21266,8 +21052,8 @@ past:
 	VFMADD231PD      Z14, Z13, Z12
 	VMOVAPD          Z11, Z13
 	VFMADD231PD      Z12, Z11, Z13
-	KMOVB            K1, DI
-	KNOTW            K1, K1
+	KMOVB            K2, DI
+	KNOTW            K2, K1
 	TESTQ            DI, DI
 	JZ               pastEven
 	VCVTPD2PS        Z13, Y0
@@ -21292,18 +21078,10 @@ tail:
 	KMOVW            DI, K1
 	VCVTPS2PD.Z      (BX)(DX*4), K1, Z11
 	VCVTPS2PD.Z      (SI)(DX*4), K1, Z12
-	VBROADCASTSD     constants<>+200(SB), Z13
-	VCMPPD           $0x19, Z13, Z11, K2
-	VBROADCASTSD     constants<>+208(SB), Z13
-	VCMPPD           $0x16, Z13, Z11, K3
-	KORW             K2, K3, K3
+	VFPCLASSPDZ      $0xff, Z11, K2
 	VBROADCASTSD     constants<>+216(SB), Z13
 	VPADDQ           Z13, Z11, Z11
-	VPSRLQ           $0x34, Z11, Z13
-	VBROADCASTSD     constants<>+224(SB), Z14
-	VORPD            Z14, Z13, Z13
-	VBROADCASTSD     constants<>+232(SB), Z14
-	VSUBPD           Z14, Z13, Z13
+	VGETEXPPD        Z11, Z13
 	VBROADCASTSD     constants<>+240(SB), Z14
 	VANDPD           Z14, Z11, Z11
 	VBROADCASTSD     constants<>+248(SB), Z14
@@ -21382,8 +21160,8 @@ tail:
 	VBROADCASTSD     constants<>+160(SB), Z4
 	VANDPD           Z4, Z3, Z4
 	VBROADCASTSD     constants<>+176(SB), Z5
-	VCMPPD           $0x16, Z5, Z4, K2
-	KORW             K3, K2, K2
+	VCMPPD           $0x16, Z5, Z4, K3
+	KORW             K2, K3, K3
 	VMOVAPD          Z3, Z4
 	VFMSUB231PD      Z2, Z12, Z4
 	VMOVAPD          Z4, Z2
@@ -21419,7 +21197,7 @@ tail:
 	VFMADD231PD      Z3, Z1, Z2
 	VMOVAPD          Z0, Z1
 	VFMADD231PD      Z2, Z0, Z1
-	KANDW            K1, K2, K2
+	KANDW            K1, K3, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
@@ -21526,26 +21304,24 @@ loop:
 	VSUBPD           Z12, Z8, Z8
 	VBLENDMPD        Z8, Z12, K1, Z15
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z7, Z8
-	VXORPD           Z8, Z13, Z8
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0x6a, Z13, Z7, Z8
 	VBROADCASTSD     constants<>+168(SB), Z23
-	VANDPD           Z23, Z7, Z7
-	VXORPD           Z7, Z14, Z7
-	VMOVAPD          Z7, Z7
+	VMOVAPD          Z23, Z23
+	VPTERNLOGQ       $0x6a, Z14, Z7, Z23
+	VMOVAPD          Z23, Z7
 	VFMADD231PD      Z5, Z15, Z7
 	VADDPD           Z7, Z8, Z7
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z4, Z15, Z7
-	VBROADCASTSD     constants<>+160(SB), Z8
-	VANDPD           Z8, Z7, Z7
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z6, Z6
-	VORPD            Z6, Z7, Z6
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0xca, Z7, Z6, Z8
 	KMOVB            K2, DI
 	KNOTW            K2, K1
 	TESTQ            DI, DI
 	JZ               loopEven
-	VCVTPD2PS        Z6, Y0
+	VCVTPD2PS        Z8, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+40(FP)
@@ -21553,7 +21329,7 @@ loop:
 	RET
 
 loopEven:
-	VCVTPD2PS Z6, Y6
+	VCVTPD2PS Z8, Y6
 	VMOVUPS   Y6, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -21625,26 +21401,24 @@ past:
 	VSUBPD           Z12, Z8, Z8
 	VBLENDMPD        Z8, Z12, K1, Z15
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z7, Z8
-	VXORPD           Z8, Z13, Z8
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0x6a, Z13, Z7, Z8
 	VBROADCASTSD     constants<>+168(SB), Z23
-	VANDPD           Z23, Z7, Z7
-	VXORPD           Z7, Z14, Z7
-	VMOVAPD          Z7, Z7
+	VMOVAPD          Z23, Z23
+	VPTERNLOGQ       $0x6a, Z14, Z7, Z23
+	VMOVAPD          Z23, Z7
 	VFMADD231PD      Z5, Z15, Z7
 	VADDPD           Z7, Z8, Z7
 	VMOVAPD          Z7, Z7
 	VFMADD231PD      Z4, Z15, Z7
-	VBROADCASTSD     constants<>+160(SB), Z8
-	VANDPD           Z8, Z7, Z7
 	VBROADCASTSD     constants<>+168(SB), Z8
-	VANDPD           Z8, Z6, Z6
-	VORPD            Z6, Z7, Z6
+	VMOVAPD          Z8, Z8
+	VPTERNLOGQ       $0xca, Z7, Z6, Z8
 	KMOVB            K2, DI
 	KNOTW            K2, K1
 	TESTQ            DI, DI
 	JZ               pastEven
-	VCVTPD2PS        Z6, Y0
+	VCVTPD2PS        Z8, Y0
 	VMOVUPS          Y0, K1, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+40(FP)
@@ -21652,7 +21426,7 @@ past:
 	RET
 
 pastEven:
-	VCVTPD2PS Z6, Y6
+	VCVTPD2PS Z8, Y6
 	VMOVNTPS  Y6, (AX)(DX*4)
 	ADDQ      $+8, DX
 	SUBQ      $+8, CX
@@ -21725,28 +21499,26 @@ tail:
 	VSUBPD           Z19, Z0, Z0
 	VBLENDMPD        Z0, Z19, K2, Z22
 	VBROADCASTSD     constants<>+168(SB), Z0
-	VANDPD           Z0, Z7, Z0
-	VXORPD           Z0, Z20, Z0
+	VMOVAPD          Z0, Z0
+	VPTERNLOGQ       $0x6a, Z20, Z7, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z7, Z1
-	VXORPD           Z1, Z21, Z1
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0x6a, Z21, Z7, Z1
 	VMOVAPD          Z1, Z1
 	VFMADD231PD      Z5, Z22, Z1
 	VADDPD           Z1, Z0, Z0
 	VMOVAPD          Z0, Z0
 	VFMADD231PD      Z4, Z22, Z0
-	VBROADCASTSD     constants<>+160(SB), Z1
-	VANDPD           Z1, Z0, Z0
 	VBROADCASTSD     constants<>+168(SB), Z1
-	VANDPD           Z1, Z6, Z1
-	VORPD            Z1, Z0, Z0
+	VMOVAPD          Z1, Z1
+	VPTERNLOGQ       $0xca, Z0, Z6, Z1
 	KANDW            K1, K3, K2
 	KMOVB            K2, BX
 	KNOTW            K2, K2
 	KANDW            K1, K2, K2
 	TESTQ            BX, BX
 	JZ               partEven
-	VCVTPD2PS        Z0, Y0
+	VCVTPD2PS        Z1, Y0
 	VMOVUPS          Y0, K2, (AX)(DX*4)
 	VZEROUPPER
 	MOVQ             DX, at+40(FP)
@@ -21754,7 +21526,7 @@ tail:
 	RET
 
 partEven:
-	VCVTPD2PS Z0, Y0
+	VCVTPD2PS Z1, Y0
 	VMOVUPS   Y0, K1, (AX)(DX*4)
 	ADDQ      CX, DX
 
@@ -21831,11 +21603,7 @@ loop:
 	VSUBPD           Z8, Z5, Z5
 	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
-	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+224(SB), Z10
-	VORPD            Z10, Z9, Z9
-	VBROADCASTSD     constants<>+232(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VGETEXPPD        Z8, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VANDPD           Z10, Z8, Z8
 	VBROADCASTSD     constants<>+248(SB), Z10
@@ -21952,11 +21720,7 @@ past:
 	VSUBPD           Z8, Z5, Z5
 	VBROADCASTSD     constants<>+216(SB), Z8
 	VPADDQ           Z8, Z6, Z8
-	VPSRLQ           $0x34, Z8, Z9
-	VBROADCASTSD     constants<>+224(SB), Z10
-	VORPD            Z10, Z9, Z9
-	VBROADCASTSD     constants<>+232(SB), Z10
-	VSUBPD           Z10, Z9, Z9
+	VGETEXPPD        Z8, Z9
 	VBROADCASTSD     constants<>+240(SB), Z10
 	VANDPD           Z10, Z8, Z8
 	VBROADCASTSD     constants<>+248(SB), Z10
@@ -22074,11 +21838,7 @@ tail:
 	VSUBPD           Z2, Z0, Z0
 	VBROADCASTSD     constants<>+216(SB), Z2
 	VPADDQ           Z2, Z1, Z2
-	VPSRLQ           $0x34, Z2, Z3
-	VBROADCASTSD     constants<>+224(SB), Z5
-	VORPD            Z5, Z3, Z3
-	VBROADCASTSD     constants<>+232(SB), Z5
-	VSUBPD           Z5, Z3, Z3
+	VGETEXPPD        Z2, Z3
 	VBROADCASTSD     constants<>+240(SB), Z5
 	VANDPD           Z5, Z2, Z2
 	VBROADCASTSD     constants<>+248(SB), Z5

@@ -148,7 +148,12 @@ func tanh(v *vm, x reg.VecVirtual) reg.VecVirtual {
 func (v *vm) split(x reg.VecVirtual) (k, f reg.VecVirtual) {
 	const root = 0x3fe6a09e667f3bcd // √½
 	bits := v.iadd(x, v.kb(oneBit-root))
-	k = v.sub(v.or(v.shr(bits, 52), v.kb(0x433<<52)), v.k(1<<52+1023))
+	if v.wide() {
+		k = v.new()
+		VGETEXPPD(bits, k)
+	} else {
+		k = v.sub(v.or(v.shr(bits, 52), v.kb(0x433<<52)), v.k(1<<52+1023))
+	}
 	m := v.iadd(v.and(bits, v.kb(1<<52-1)), v.kb(root))
 	return k, v.sub(m, v.k(1))
 }
@@ -168,8 +173,7 @@ func (v *vm) logOf(k, f, c reg.VecVirtual) reg.VecVirtual {
 }
 
 func naturalLog(v *vm, x reg.VecVirtual) reg.VecVirtual {
-	v.oddIf(x, notAtLeast, 0x1p-1022)
-	v.oddIf(x, notAtMost, math.MaxFloat64)
+	v.oddUnlessNormal(x)
 	k, f := v.split(x)
 	return v.logOf(k, f, nil)
 }
@@ -215,7 +219,7 @@ func (v *vm) trig(x reg.VecVirtual, quarter bool) reg.VecVirtual {
 	if quarter {
 		t = v.iadd(t, v.kb(1))
 	}
-	res := v.xor(v.ifLow(t, cosine, sine), v.and(v.shl(t, 62), v.kb(signBit)))
+	res := v.flip(v.ifLow(t, cosine, sine), v.shl(t, 62))
 	if quarter {
 		return res
 	}
@@ -302,8 +306,7 @@ func erf(v *vm, x reg.VecVirtual) reg.VecVirtual {
 // pow is exp(y·ln x), the logarithm and the product kept as sums of two numbers:
 // an error of ln x of 2^-63 of itself is one of 2^-53 of the largest powers.
 func pow(v *vm, x, y reg.VecVirtual) reg.VecVirtual {
-	v.oddIf(x, notAtLeast, 0x1p-1022)
-	v.oddIf(x, notAtMost, math.MaxFloat64)
+	v.oddUnlessNormal(x)
 	h, l := v.logPair(x)
 	p := v.mul(y, h)
 	v.oddIf(v.abs(p), notAtMost, maxPower)

@@ -210,10 +210,27 @@ func (v *vm) abs(x reg.VecVirtual) reg.VecVirtual { return v.and(x, v.kb(absBits
 func (v *vm) negative(x reg.VecVirtual) reg.VecVirtual { return v.xor(x, v.kb(signBit)) }
 
 // flip is x with its sign turned where s is negative.
-func (v *vm) flip(x, s reg.VecVirtual) reg.VecVirtual { return v.xor(x, v.and(s, v.kb(signBit))) }
+func (v *vm) flip(x, s reg.VecVirtual) reg.VecVirtual {
+	if v.wide() {
+		const xorAnd = 0x6a // z ^ (x & y)
+		return v.ternary(xorAnd, v.kb(signBit), s, x)
+	}
+	return v.xor(x, v.and(s, v.kb(signBit)))
+}
+
+// ternary is any function of three bits, by its table.
+func (v *vm) ternary(table uint8, x, y, z reg.VecVirtual) reg.VecVirtual {
+	r := v.copy(x)
+	VPTERNLOGQ(operand.U8(table), z, y, r)
+	return r
+}
 
 // withSign is r, which is not negative, with the sign of x.
 func (v *vm) withSign(r, x reg.VecVirtual) reg.VecVirtual {
+	if v.wide() {
+		const choose = 0xca // x ? y : z
+		return v.ternary(choose, v.kb(signBit), x, r)
+	}
 	return v.or(v.and(r, v.kb(absBits)), v.and(x, v.kb(signBit)))
 }
 
@@ -267,9 +284,26 @@ func (v *vm) pick(lanes operand.Op, y, z reg.VecVirtual) reg.VecVirtual {
 // oddIf marks lanes where x stands so to c.
 func (v *vm) oddIf(x reg.VecVirtual, predicate uint8, c float64) { v.oddWhere(x, predicate, v.k(c)) }
 
+// oddUnlessNormal marks lanes where x is not positive, finite and normal.
+func (v *vm) oddUnlessNormal(x reg.VecVirtual) {
+	if v.wide() {
+		const anythingElse = 0xff // NaN, zeros, infinities, subnormal or negative
+		m := K()
+		VFPCLASSPDZ(operand.U8(anythingElse), x, m)
+		v.mark(m)
+		return
+	}
+	v.oddIf(x, notAtLeast, 0x1p-1022)
+	v.oddIf(x, notAtMost, math.MaxFloat64)
+}
+
 // oddWhere marks lanes where x stands so to y.
 func (v *vm) oddWhere(x reg.VecVirtual, predicate uint8, y reg.VecVirtual) {
-	m := v.compare(x, predicate, y)
+	v.mark(v.compare(x, predicate, y))
+}
+
+// mark makes lanes odd, m being written to.
+func (v *vm) mark(m operand.Op) {
 	switch {
 	case v.odd == nil:
 	case v.wide():
