@@ -13,7 +13,10 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 	}
 	k := &kernel{Binding: b, id: e.id}
 	if h, ok := op.(engine.HostOp); ok {
-		return k, k.bindHost(h)
+		if err := k.bindHost(h); err != nil {
+			return nil, err
+		}
+		return k, e.holds(k, 0)
 	}
 	bd := binder{e: e, k: k, width: e.pool.width, level: e.native.Level(), next: k.NumIn() + k.NumOut()}
 	o := k.Out(0)
@@ -94,8 +97,24 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 	if err != nil {
 		return nil, err
 	}
+	if err := e.holds(k, bd.work); err != nil {
+		return nil, err
+	}
 	k.simplify()
 	return k, nil
+}
+
+// holds refuses a kernel whose scratch, with the workspaces of the workers, of a
+// size each, is more than the machine holds.
+func (e *Engine) holds(k *kernel, work int) error {
+	need := int64(min(k.scratch, addressing)) + int64(min(work, addressing))*int64(e.pool.width)
+	if need < muchBytes {
+		return nil
+	}
+	if most := limit(); need > most {
+		return &engine.MemoryError{Op: k.Op().Name(), Bytes: need, Limit: most}
+	}
+	return nil
 }
 
 func (k *kernel) bindHost(h engine.HostOp) error {
@@ -121,6 +140,7 @@ type binder struct {
 	width int
 	level native.Level // of the engine's own kernels
 	next  int          // the next free slot
+	work  int          // bytes of each worker's workspace, where they grow with the operands
 }
 
 func (b *binder) step(s step) { b.k.steps = append(b.k.steps, s) }

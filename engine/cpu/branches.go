@@ -1,6 +1,7 @@
 package cpu
 
 import (
+	"slices"
 	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
@@ -21,10 +22,11 @@ func (b *branches) run(calls [][]engine.Call) (err error) {
 		return b.oneByOne(calls)
 	}
 	b.calls = calls
-	b.errs = append(b.errs[:0], make([]error, len(calls))...)
+	b.errs = slices.Grow(b.errs[:0], len(calls))[:len(calls)] // clear, as every run leaves them
 	done := false
 	defer func() {
 		b.calls, b.scratch = nil, nil
+		clear(b.errs)
 		if !done {
 			err = b.e.fail("RunBranches", recover())
 		}
@@ -42,7 +44,6 @@ func (b *branches) run(calls [][]engine.Call) (err error) {
 			break
 		}
 	}
-	clear(b.errs)
 	done = true
 	return err
 }

@@ -20,7 +20,7 @@ type BufferStats struct {
 // Released memory is kept by size class (four per power of two, of 64 KiB and more
 // thirty-two, so that at most 3 % is given away) up to Options.KeepBytes; what does not fit is left to the garbage collector. Those
 // of 4 MiB and more lie in large pages where Linux grants them (madvise). The
-// engine owns it; Close drops it.
+// engine owns it; Close drops it. Limits count what the classes give.
 func (e *Engine) Buffers() BufferStats {
 	e.buffers.mu.Lock()
 	defer e.buffers.mu.Unlock()
@@ -56,14 +56,9 @@ func classSize(n int) int {
 func (b *buffers) get(n int) ([]byte, error) {
 	size := classSize(n)
 	b.mu.Lock()
-	if live := b.stats.LiveBytes + int64(size); live >= 1<<30 { // the runtime, or the system, would end the process
-		if b.most == 0 {
-			b.most = limit()
-		}
-		if live > b.most {
-			b.mu.Unlock()
-			return nil, &engine.MemoryError{Op: "Alloc", Bytes: live, Limit: b.most}
-		}
+	if err := b.room("Alloc", int64(size)); err != nil {
+		b.mu.Unlock()
+		return nil, err
 	}
 	if live := b.stats.LiveBytes + int64(size); b.limit > 0 && live > b.limit {
 		b.mu.Unlock()
@@ -86,6 +81,25 @@ func (b *buffers) get(n int) ([]byte, error) {
 		return wide(size), nil
 	}
 	return engine.AlignedBytes(size), nil
+}
+
+// muchBytes is from where it is asked what the machine holds.
+const muchBytes = 1 << 30
+
+// room refuses what the machine cannot hold beside the live tensors: the runtime,
+// or the system, would end the process. The caller holds the lock.
+func (b *buffers) room(op string, size int64) error {
+	all := b.stats.LiveBytes + size
+	if all < muchBytes {
+		return nil
+	}
+	if b.most == 0 {
+		b.most = limit()
+	}
+	if all > b.most {
+		return &engine.MemoryError{Op: op, Bytes: all, Limit: b.most}
+	}
+	return nil
 }
 
 func (b *buffers) put(m []byte) {

@@ -149,6 +149,7 @@ func (b *binder) sort(axis, count int, descending, values, positions bool) {
 	if count == 0 {
 		return
 	}
+	b.work = native.SortBytes(in.Shape.At(axis))
 	p := native.NewSort(in.DType, descending, values, positions, axis, count, in.Shape.Ints(), append(strides, in.AppendStrides(nil))...)
 	b.lines(p, transcendental, in, append(at, 0)...)
 }

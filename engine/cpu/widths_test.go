@@ -35,3 +35,29 @@ func TestMoreThanTheMachineHolds(t *testing.T) {
 		t.Errorf("%d bytes live after a refusal", s.LiveBytes)
 	}
 }
+
+// hungry is an operation that wants more scratch than there is.
+type hungry struct{ nothing }
+
+// nothing does nothing.
+type nothing struct{}
+
+func (nothing) Name() string                                               { return "hungry" }
+func (nothing) MayAlias(out, in int) bool                                  { return false }
+func (nothing) Infer(in []engine.Spec) ([]engine.Spec, error)              { return in[:1], nil }
+func (hungry) HostKernel(in, out []engine.Spec) (engine.HostKernel, error) { return hungry{}, nil }
+func (hungry) Work() engine.Work                                           { return engine.Work{Scratch: 1 << 43} }
+func (hungry) RunHost(_ engine.Lease, _, _ []*engine.Tensor) error         { return nil }
+
+// So is a kernel that wants more scratch or workspace when it runs.
+func TestMoreScratchThanTheMachineHolds(t *testing.T) {
+	e := open(t, 2, cpu.Options{})
+	long := engine.Spec{DType: engine.Int32, Shape: engine.ShapeOf(1 << 40), Strides: engine.StridesOf(0)}
+	for op, in := range map[engine.Op]engine.Spec{hungry{}: engine.SpecOf(engine.Float64, 2), engine.TopK{K: 1}: long} {
+		_, err := e.Bind(op, []engine.Spec{in}, nil)
+		var m *engine.MemoryError
+		if !errors.As(err, &m) || m.Op != op.Name() || m.Bytes < 1<<43 || m.Limit >= 1<<43 {
+			t.Errorf("%s: %v", op.Name(), err)
+		}
+	}
+}

@@ -2,6 +2,7 @@ package native
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"unsafe"
 
@@ -12,6 +13,15 @@ import (
 type keyed[T realNumber] struct {
 	v T
 	i int64
+}
+
+// SortBytes is the workspace that a line of n elements takes.
+func SortBytes(n int) int {
+	const each = 16
+	if n > math.MaxInt/each {
+		return math.MaxInt
+	}
+	return n * each
 }
 
 // NewSort plans, for every line of src along an axis, the first count elements
