@@ -43,7 +43,15 @@ def elementwise(op, dtype):
     if op in ("add", "mul", "pow", "atan2", "logaddexp"):
         y, f = make(N), {"add": np.add, "mul": np.multiply, "pow": np.power, "atan2": np.arctan2, "logaddexp": np.logaddexp}[op]
         return lambda: f(x, y, out=out)
-    f = getattr(np, {"asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(op, op))
+    if op == "equal":
+        y, out = make(N), np.empty(N, bool)
+        return lambda: np.equal(x, y, out=out)
+    if op == "cast":
+        out = np.empty(N, np.float32)
+        return lambda: np.copyto(out, x, casting="same_kind")
+    if op == "isnan":
+        out = np.empty(N, bool)
+    f = getattr(np, {"neg": "negative", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(op, op))
     return lambda: f(x, out=out)
 
 

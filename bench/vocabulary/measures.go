@@ -79,7 +79,7 @@ func measure(name string, e engine.Execution) (on, error) {
 		return b.run(engine.Reduce{F: engine.ReduceMax, Axes: all}, input(million))
 	}
 	for _, u := range []engine.Unary{engine.Exp, engine.Log, engine.Tanh, engine.Sin, engine.Cos, engine.Tan, engine.Atan, engine.Sinh, engine.Cosh,
-		engine.Expm1, engine.Log1p, engine.Sqrt, engine.Erf} {
+		engine.Expm1, engine.Log1p, engine.Sqrt, engine.Erf, engine.Neg, engine.Abs, engine.IsNaN} {
 		if strings.ToLower(u.Name()) == op {
 			return b.run(u, input(million))
 		}
@@ -92,6 +92,10 @@ func measure(name string, e engine.Execution) (on, error) {
 	switch op {
 	case "pow":
 		return b.run(engine.Pow, b.positives(million), input(million))
+	case "equal":
+		return b.run(engine.Equal, input(million), input(million))
+	case "cast": // to the half of the size
+		return b.run(engine.Cast{To: engine.Float32}, input(million))
 	case "atan2":
 		return b.run(engine.Atan2, input(million), input(million))
 	case "logaddexp":

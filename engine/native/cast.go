@@ -23,13 +23,13 @@ func castRow(from, to engine.DType) row {
 		}
 		return castVia(to, one)
 	case engine.Int32:
-		return castVia(to, func(x int32) int32 { return x })
+		return castReal[int32](to)
 	case engine.Int64:
-		return castVia(to, func(x int64) int64 { return x })
+		return castReal[int64](to)
 	case engine.Float32:
-		return castVia(to, func(x float32) float32 { return x })
+		return castReal[float32](to)
 	case engine.Float64:
-		return castVia(to, func(x float64) float64 { return x })
+		return castReal[float64](to)
 	case engine.Complex64:
 		return castComplex(to, func(x complex64) float32 { return real(x) })
 	case engine.Complex128:
@@ -49,6 +49,22 @@ func castComplex[T complexNumber, R float](to engine.DType, part func(T) R) row 
 		return map1(func(z T) complex128 { return complex128(z) })
 	}
 	return castVia(to, part)
+}
+
+// castReal converts real elements.
+func castReal[T realNumber](to engine.DType) row {
+	half := 0.5
+	switch whole := T(half) == 0; {
+	case to == engine.Float32:
+		return convertRow[T, float32]
+	case to == engine.Float64:
+		return convertRow[T, float64]
+	case to == engine.Int32 && whole:
+		return convertRow[T, int32]
+	case to == engine.Int64 && whole:
+		return convertRow[T, int64]
+	}
+	return castVia(to, func(x T) T { return x })
 }
 
 // castVia converts the real numbers that view makes of the elements.

@@ -105,7 +105,7 @@ func floatRow[T float](u engine.Unary) row {
 	case engine.Neg:
 		return negRow[T]
 	case engine.Abs:
-		return real1[T](math.Abs)
+		return absRow[T]
 	case engine.Sign:
 		return map1(func(x T) T {
 			switch {
@@ -117,9 +117,9 @@ func floatRow[T float](u engine.Unary) row {
 			return x
 		})
 	case engine.IsNaN:
-		return map1(func(x T) bool { return x != x })
+		return isNaNRow[T]
 	case engine.IsFinite:
-		return map1(func(x T) bool { return x-x == 0 })
+		return isFiniteRow[T]
 	}
 	if f := realFunctions[u]; f != nil {
 		return real1[T](f)
@@ -137,9 +137,9 @@ func complexRow[T complexNumber, R float](u engine.Unary) row {
 	case engine.Abs:
 		return map1(func(z T) R { return R(cmplx.Abs(complex128(z))) })
 	case engine.Real:
-		return map1(func(z T) R { return R(real(complex128(z))) })
+		return partRow[R](0)
 	case engine.Imag:
-		return map1(func(z T) R { return R(imag(complex128(z))) })
+		return partRow[R](1)
 	case engine.IsNaN:
 		return parts(func(re, im float64) bool { return re != re || im != im })
 	case engine.IsFinite:
@@ -203,12 +203,12 @@ func binaryRows(l Level, b engine.Binary, d engine.DType) (f, past row) {
 		return integerPair[int64](b), nil
 	case engine.Float32:
 		if b == engine.MakeComplex {
-			return map2(func(x, y float32) complex64 { return complex(x, y) }), nil
+			return pairRow[float32], nil
 		}
 		return vectorPair(l, b, d, floatPair[float32](b))
 	case engine.Float64:
 		if b == engine.MakeComplex {
-			return map2(func(x, y float64) complex128 { return complex(x, y) }), nil
+			return pairRow[float64], nil
 		}
 		return vectorPair(l, b, d, floatPair[float64](b))
 	case engine.Complex64:
@@ -226,9 +226,9 @@ func boolPair(b engine.Binary) row {
 	case engine.Or:
 		return map2(func(x, y bool) bool { return x || y })
 	case engine.Xor, engine.NotEqual:
-		return map2(func(x, y bool) bool { return x != y })
+		return differRow[bool]
 	case engine.Equal:
-		return map2(func(x, y bool) bool { return x == y })
+		return equalRow[bool]
 	}
 	return nil
 }
@@ -272,9 +272,9 @@ func complexPair[T complexNumber](b engine.Binary) row {
 	case engine.Pow:
 		return complex2[T](cmplx.Pow)
 	case engine.Equal:
-		return map2(func(x, y T) bool { return x == y })
+		return equalRow[T]
 	case engine.NotEqual:
-		return map2(func(x, y T) bool { return x != y })
+		return differRow[T]
 	}
 	return nil
 }
@@ -282,9 +282,9 @@ func complexPair[T complexNumber](b engine.Binary) row {
 func realPair[T realNumber](b engine.Binary) row {
 	switch b {
 	case engine.Equal:
-		return map2(func(x, y T) bool { return x == y })
+		return equalRow[T]
 	case engine.NotEqual:
-		return map2(func(x, y T) bool { return x != y })
+		return differRow[T]
 	case engine.Less:
 		return lessRow[T]
 	case engine.LessEqual:
@@ -295,13 +295,6 @@ func realPair[T realNumber](b engine.Binary) row {
 		return func(dst, x, y unsafe.Pointer, n int, by *factor) { lessEqualRow[T](dst, y, x, n, by) }
 	}
 	return nil
-}
-
-func negRow[T numeric](dst, x, _ unsafe.Pointer, n int, _ *factor) {
-	d, a := unsafe.Slice((*T)(dst), n), unsafe.Slice((*T)(x), n)
-	for i, v := range a {
-		d[i] = -v
-	}
 }
 
 func subRow[T numeric](dst, x, y unsafe.Pointer, n int, _ *factor) {
