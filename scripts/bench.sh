@@ -43,7 +43,8 @@ prepare() {
 
 bench_farm() {
   prepare libopenmpi-dev openmpi-bin python3-mpi4py
-  CGO_ENABLED=0 go build -o "$build/farm" ./bench/farm && mpicc.openmpi -O2 -o "$build/farm-c" bench/rivals/farm.c || { status=1; return; }
+  CGO_ENABLED=0 go build -o "$build/farm" ./bench/farm && mpicc.openmpi -O2 -o "$build/farm-c" bench/rivals/farm.c &&
+    mpicc.openmpi -O2 -pthread -o "$build/reply-c" bench/rivals/reply.c || { status=1; return; }
   export OMPI_MCA_rmaps_base_oversubscribe=1
   local mpi="mpirun.openmpi --bind-to none" f=$build/farm
   local futures="$mpi -n 2 /usr/bin/python3 -m mpi4py.futures bench/rivals/farm.py"
@@ -61,7 +62,9 @@ bench_farm() {
   local tail="-items 4000 -spin 140000 -tail 1.5"
   pairs heavy-tail '<=1.03' 9 "$mpi -n 2 $f greedy $tail" '' 'makespan / greedy schedule of the same measured times, Pareto 1.5, 2 ranks'
   pairs heavy-tail-static '>=1' 9 "$mpi -n 2 $f work $tail" "$mpi -n 2 $f static $tail" 'items/s; rival: the same items in equal blocks, no scheduler'
-  pairs root-reply-p99 '<=200' 5 "$mpi -n 2 $f reply -items 4000 -spin 700000 -lanes $(nproc)" '' 'µs from the start of a request to the end of the answer, while as many lanes as cores compute on the root'
+  local commands=("ours=$mpi -n 2 $f reply -items 4000 -spin 700000 -lanes $(nproc)" "c=$mpi -n 2 $build/reply-c 1000 700000 $(nproc) 50")
+  local rows=('root-reply-p99|ours||<=200|µs from the start of a request to the end of the answer, while as many lanes as cores compute on the root; twin: a thread of C that looks every 50 µs|c|')
+  race 5 /dev/null
   pairs idle-rank '<=5' 5 "$mpi -n 2 $f idle" '' '% of a core over 2 s, a rank without work'
   pairs error-to-return '<=1' 9 "$mpi -n 2 $f failing $tail" '' 'time / ((unfinished lower work)/lanes + longest item + 50 ms)'
   pairs coordinator '<=2' 5 "$mpi -n 2 $f coordinator -items 2000 -spin 700000" '' "% of the items' processor time beyond what lanes of one process take, items of 1 ms, the worse of 2 ranks"
