@@ -107,12 +107,13 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 // holds refuses a kernel whose scratch, with the workspaces of the workers, of a
 // size each, is more than the machine holds.
 func (e *Engine) holds(k *kernel, work int) error {
-	need := int64(min(k.scratch, addressing)) + int64(min(work, addressing))*int64(e.pool.width)
+	most := func(n int) int64 { return int64(min(uint64(n), addressing)) } // also where n has overflown
+	need := most(k.scratch) + most(work)*int64(e.pool.width)
 	if need < muchBytes {
 		return nil
 	}
-	if most := limit(); need > most {
-		return &engine.MemoryError{Op: k.Op().Name(), Bytes: need, Limit: most}
+	if there := limit(); need > there {
+		return &engine.MemoryError{Op: k.Op().Name(), Bytes: need, Limit: there}
 	}
 	return nil
 }

@@ -56,7 +56,7 @@ func classSize(n int) int {
 func (b *buffers) get(n int) ([]byte, error) {
 	size := classSize(n)
 	b.mu.Lock()
-	if err := b.room("Alloc", int64(size)); err != nil {
+	if err := b.room(int64(size)); err != nil {
 		b.mu.Unlock()
 		return nil, err
 	}
@@ -88,7 +88,7 @@ const muchBytes = 1 << 30
 
 // room refuses what the machine cannot hold beside the live tensors: the runtime,
 // or the system, would end the process. The caller holds the lock.
-func (b *buffers) room(op string, size int64) error {
+func (b *buffers) room(size int64) error {
 	all := b.stats.LiveBytes + size
 	if all < muchBytes {
 		return nil
@@ -97,7 +97,7 @@ func (b *buffers) room(op string, size int64) error {
 		b.most = limit()
 	}
 	if all > b.most {
-		return &engine.MemoryError{Op: op, Bytes: all, Limit: b.most}
+		return &engine.MemoryError{Op: "Alloc", Bytes: all, Limit: b.most}
 	}
 	return nil
 }
