@@ -150,7 +150,7 @@ func (p *pmap[L, T, U]) coordinateCopies(ag agreed, items []T, dst sink[U], star
 	cargo := &packer[T, U]{in: p.in, out: p.out, order: p.order, count: &p.remote, watched: map[int64]*watched{}, from: &l.deal.source}
 	cargo.src, cargo.dst = p.places(items, dst)
 	l.deal = dealer{c: &l.coordinator, m: l.root, root: l.root, cargo: cargo, tree: &t, peers: peers, max: p.opts.MaxBytes}
-	l.one = l.turn
+	l.one, l.hauls = l.turn, l.hauling
 	m := p.startMeter(newCrew(p.ctx, 0, false, p.opts), ag.items) // all results come by messages
 	p.drive(j, &l.coordinator, l.run)
 	m.stop()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/hataori/hataori-go/hataori/internal/wire"
@@ -176,6 +177,16 @@ func (c *coordinator) receive() (bool, error) {
 	}
 	return done, nil
 }
+
+// hauling reports whether a long message is on its way.
+func (c *coordinator) hauling() bool {
+	return c.recv.req != nil && len(c.recv.buf) > longMessage ||
+		slices.ContainsFunc(c.sends, func(s sending) bool { return len(s.buf) > longMessage })
+}
+
+// longMessage is the length above which a message is hauled: MPI libraries copy a part
+// of it in each call, some dozen KiB, and nothing between two.
+const longMessage = 1 << 20
 
 // shortest is the length of the smallest buffer for messages.
 const shortest = 64

@@ -295,6 +295,28 @@ func often(ctx context.Context, w *hataori.World, rt *mpi.Runtime) error {
 	return v.Close()
 }
 
+// big sends an item of more than 2^31 bytes to another rank, and as much back.
+func big(ctx context.Context, w *hataori.World) error {
+	const n = 21 << 30 / 10
+	var items [][]byte
+	ex := lanes.Executor[lanes.Lane](lanes.New(1))
+	if w.Rank() == 0 {
+		items, ex = [][]byte{make([]byte, n)}, nil
+		items[0][n-1] = 7
+	}
+	got, err := hataori.PmapLanes(ctx, w, ex, hataori.Options{}, items, func(_ context.Context, _ lanes.Lane, b []byte) ([]byte, error) {
+		if len(b) != n || b[n-1] != 7 {
+			return nil, fmt.Errorf("%d bytes came", len(b))
+		}
+		b[0] = 9
+		return b, nil
+	})
+	if err == nil && w.Rank() == 0 && (len(got[0]) != n || got[0][0] != 9 || got[0][n-1] != 7) {
+		err = fmt.Errorf("%d bytes came back", len(got[0]))
+	}
+	return err
+}
+
 // manyWorlds is more than MPICH has communicators at a time: some 2000.
 const manyWorlds = 2100
 

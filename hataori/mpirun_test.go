@@ -22,9 +22,48 @@ import (
 // asRank is set where this test binary is a rank of a job.
 const asRank = "HATAORI_TEST_AS_RANK"
 
+var launchers = []struct {
+	name string
+	args []string
+}{
+	{"mpirun.openmpi", []string{"--oversubscribe", "--bind-to", "none"}},
+	{"mpiexec.hydra", nil},
+}
+
 // TestUnderMPI runs a program on real ranks: this binary again, as
 // TestRankProgram.
 func TestUnderMPI(t *testing.T) {
+	for _, l := range launchers {
+		for _, n := range []int{1, 2, 3, 4, 6} {
+			t.Run(fmt.Sprintf("%s,n=%d", l.name, n), func(t *testing.T) {
+				how := "once"
+				if n == 2 {
+					how = "often" // one rank per processor of a small machine: more would wait for each other's time slices
+				}
+				onRealRanks(t, l.name, l.args, n, how)
+			})
+		}
+	}
+}
+
+// An item and a result of more than 2^31 bytes.
+func TestMoreThanTwoGiBUnderMPI(t *testing.T) {
+	if os.Getenv("HATAORI_BIG") == "" {
+		t.Skip("moves 2.1 GiB in both directions, needs some 16 GiB: set HATAORI_BIG=1")
+	}
+	for _, l := range launchers {
+		t.Run(l.name, func(t *testing.T) {
+			if have := hataori.Available(); have < 16<<30 {
+				t.Skipf("%d MiB of memory are available, 16 GiB are needed", have>>20)
+			}
+			onRealRanks(t, l.name, l.args, 2, "big")
+		})
+	}
+}
+
+// onRealRanks starts a job of TestRankProgram.
+func onRealRanks(t *testing.T, launcher string, args []string, n int, how string) {
+	t.Helper()
 	if testing.Short() {
 		t.Skip("jobs under a launcher are left out by -short")
 	}
@@ -32,42 +71,26 @@ func TestUnderMPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, l := range []struct {
-		name string
-		args []string
-	}{
-		{"mpirun.openmpi", []string{"--oversubscribe", "--bind-to", "none"}},
-		{"mpiexec.hydra", nil},
-	} {
-		for _, n := range []int{1, 2, 3, 4, 6} {
-			t.Run(fmt.Sprintf("%s,n=%d", l.name, n), func(t *testing.T) {
-				if _, err := exec.LookPath(l.name); err != nil {
-					if os.Getenv("HATAORI_REQUIRE_MPI") == "1" {
-						t.Fatalf("HATAORI_REQUIRE_MPI=1, but %v", err)
-					}
-					t.Skipf("%v: install it to run this test, HATAORI_REQUIRE_MPI=1 makes it necessary", err)
-				}
-				ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // for liveness only
-				defer cancel()
-				cmd := exec.CommandContext(ctx, l.name, append(append([]string(nil), l.args...), "-n", strconv.Itoa(n),
-					self, "-test.run", "^TestRankProgram$", "-test.v")...)
-				how := "once"
-				if n == 2 {
-					how = "often" // one rank per processor of a small machine: more would wait for each other's time slices
-				}
-				cmd.Env = append(mpi.ChildEnv(), asRank+"="+how, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
-					"OMPI_MCA_btl_vader_single_copy_mechanism=none", "OMPI_MCA_rmaps_base_oversubscribe=1")
-				cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-				cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
-				cmd.WaitDelay = 5 * time.Second
-				var out bytes.Buffer
-				cmd.Stdout, cmd.Stderr = &out, &out
-				err := cmd.Run()
-				if ok := strings.Count(out.String(), "rank program: ok"); err != nil || ok != n {
-					t.Errorf("%v, %d of %d ranks said ok:\n%s", err, ok, n, out.String())
-				}
-			})
+	if _, err := exec.LookPath(launcher); err != nil {
+		if os.Getenv("HATAORI_REQUIRE_MPI") == "1" {
+			t.Fatalf("HATAORI_REQUIRE_MPI=1, but %v", err)
 		}
+		t.Skipf("%v: install it to run this test, HATAORI_REQUIRE_MPI=1 makes it necessary", err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Minute) // for liveness only
+	defer cancel()
+	cmd := exec.CommandContext(ctx, launcher, append(append([]string(nil), args...), "-n", strconv.Itoa(n),
+		self, "-test.run", "^TestRankProgram$", "-test.v")...)
+	cmd.Env = append(mpi.ChildEnv(), asRank+"="+how, "OMPI_ALLOW_RUN_AS_ROOT=1", "OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1",
+		"OMPI_MCA_btl_vader_single_copy_mechanism=none", "OMPI_MCA_rmaps_base_oversubscribe=1")
+	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	cmd.Cancel = func() error { return syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL) }
+	cmd.WaitDelay = 5 * time.Second
+	var out bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &out
+	err = cmd.Run()
+	if ok := strings.Count(out.String(), "rank program: ok"); err != nil || ok != n {
+		t.Errorf("%v, %d of %d ranks said ok:\n%s", err, ok, n, out.String())
 	}
 }
 
@@ -86,6 +109,13 @@ func TestRankProgram(t *testing.T) {
 		t.Fatal(err)
 	}
 	ctx := context.Background()
+	if os.Getenv(asRank) == "big" {
+		if err := errors.Join(big(ctx, w), w.Close(), rt.Finalize()); err != nil {
+			t.Fatal(err)
+		}
+		fmt.Println("rank program: ok")
+		return
+	}
 	groups, roots, batches := []int{1}, upTo(w, w.Rank(), w.Size()), []int{0, 1, 7}
 	if w.Size() > 2 {
 		groups = []int{1, 2, 3, hataori.GroupByHost}

@@ -316,7 +316,7 @@ func (p *pmap[L, T, U]) coordinate(j *job[L, T, U], ag agreed, start time.Time) 
 	peers := t.peers(p.w.rank, p.w.size)
 	r.m = farm.NewRoot(&j.q, p.machine(ag, peers))
 	r.deal = dealer{c: &r.coordinator, m: r.m, cargo: cargo, tree: &t, peers: peers, max: p.opts.MaxBytes, dry: make(dry, len(peers))}
-	r.one, r.soon = r.turn, r.deal.soon
+	r.one, r.hauls, r.soon = r.turn, r.hauling, r.deal.soon
 	m := p.startMeter(j.crew, ag.items)
 	p.drive(j, &r.coordinator, r.run)
 	m.stop()
@@ -363,7 +363,7 @@ func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err
 		l := &relayLoop{upward: up, cargo: &transit{in: p.in.Size, out: p.out.Size}}
 		l.m = farm.NewRelay(&j.q, p.machine(ag, peers))
 		l.deal = dealer{c: &l.coordinator, m: l.m, cargo: l.cargo, tree: &t, peers: peers, max: p.opts.MaxBytes, dry: make(dry, len(peers))}
-		l.one, l.soon = l.turn, l.deal.soon
+		l.one, l.hauls, l.soon = l.turn, l.hauling, l.deal.soon
 		j.shelf = &l.cargo.shelf
 		j.key = func(_ *farm.Segment, i int64) int64 { return l.cargo.key(i) }
 		u = &l.upward
@@ -376,7 +376,7 @@ func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err
 			l.m.Defer()
 		}
 		u = &l.upward
-		l.one = l.turn
+		l.one, l.hauls = l.turn, l.hauling
 		p.drive(j, &l.coordinator, l.run)
 	}
 	if u.err != nil {

@@ -25,6 +25,7 @@ var errTurn = errors.New("a turn of the coordinator was cut short")
 // nobody is woken to find nothing.
 type turns struct {
 	one     func() (moved, done bool, err error)
+	hauls   func() bool   // whether a long message is on its way, which moves only while it is looked at
 	soon    func() int64  // when somebody may ask who waits for the answer without work; nil: nobody does
 	base    time.Time     // of last
 	last    atomic.Int64  // when the last turn ended
@@ -198,13 +199,13 @@ func (t *turns) drive(woken <-chan struct{}) (ok bool) {
 }
 
 // must makes a turn, after that of somebody else if need be.
-func (t *turns) must(hot bool) (moved, over, fed, starving bool) {
+func (t *turns) must(hot bool) (moved, over, fed, starving, hauls bool) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.hot = hot
 	moved = t.take()
 	fed, t.fed = t.fed, false
-	return moved, t.over, fed, t.own.Idle > 0 || t.own.Healthy == 0
+	return moved, t.over, fed, t.own.Idle > 0 || t.own.Healthy == 0, t.most == 0 && t.hauls != nil && t.hauls()
 }
 
 // awaited is how long nobody will ask who has no work until the answer comes, or
@@ -233,7 +234,7 @@ func (c *coordinator) makeTurns() error {
 	t := c.turns
 	leads := false
 	for {
-		moved, over, fed, starving := t.must(c.ladder.nap == 0)
+		moved, over, fed, starving, hauls := t.must(c.ladder.nap == 0)
 		if over {
 			return t.err
 		}
@@ -245,6 +246,8 @@ func (c *coordinator) makeTurns() error {
 			continue
 		}
 		switch {
+		case hauls:
+			runtime.Gosched()
 		case !c.shared:
 			c.alone(starving)
 		case starving && (leads || t.lead.CompareAndSwap(false, true)):
