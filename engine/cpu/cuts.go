@@ -21,8 +21,10 @@ func (p panels) count() int { return p.down * p.across }
 const (
 	// fixedPanel is about how many rows or columns a panel has under FixedTiles.
 	fixedPanel = 192
-	// leastPanel is about how many rows or columns a library wants at once.
-	leastPanel = 128
+	// leastPanel is about how many rows or columns a library wants at once, which
+	// packs the whole of the other operand for them. More parts than workers gain
+	// less than that costs (bench.sh contraction, workers).
+	leastPanel = 512
 )
 
 // fixedPanels cuts independently of the width.
@@ -45,7 +47,9 @@ func panelsFor(p gemmProvider, g *engine.Gemm, width int) panels {
 	case *native.Provider:
 		packsA, packsB = x.Packs(g)
 	default:
-		n = min(max(max(g.M, g.N)/leastPanel, width), n)
+		if max(g.M, g.N) < leastPanel*n {
+			n = width
+		}
 	}
 	switch {
 	case packsB && !packsA && g.N >= width*c.cols:
