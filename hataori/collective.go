@@ -317,8 +317,17 @@ func (x *exchange[T]) complete(most int) error {
 		if err := x.worldMail(); err != nil {
 			return err
 		}
-		x.ladder.wait(hotStarving, idleNap)
+		x.rest()
 	}
+}
+
+// rest is the step between two looks at messages.
+func (x *exchange[T]) rest() {
+	if x.hauling() {
+		x.ladder.haul()
+		return
+	}
+	x.ladder.wait(hotStarving, idleNap)
 }
 
 // receive waits for a value.
@@ -334,7 +343,7 @@ func (x *exchange[T]) receive() (source int, body []byte, err error) {
 		case ok:
 			return source, body, nil
 		}
-		x.ladder.wait(hotStarving, idleNap)
+		x.rest()
 	}
 }
 

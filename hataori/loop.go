@@ -184,10 +184,6 @@ func (c *coordinator) hauling() bool {
 		slices.ContainsFunc(c.sends, func(s sending) bool { return len(s.buf) > longMessage })
 }
 
-// longMessage is the length above which a message is hauled: MPI libraries copy a part
-// of it in each call, some dozen KiB, and nothing between two.
-const longMessage = 1 << 20
-
 // shortest is the length of the smallest buffer for messages.
 const shortest = 64
 

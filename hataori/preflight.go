@@ -191,7 +191,7 @@ func (c *call) meet(send, recv []int64) error {
 	c.inFlight = []any{req, send, recv}
 	limit := c.opts.PreflightTimeout
 	if limit < 0 { // this rank's objection
-		return c.await(req)
+		return c.await(req, 8*len(send))
 	}
 	start, warnAt := time.Now(), lateWarning
 	for {
@@ -232,7 +232,7 @@ func (c *call) announce() error {
 	if err != nil {
 		return err
 	}
-	return c.await(r)
+	return c.await(r, len(msg))
 }
 
 // absent names, on rank 0, the ranks that have not announced themselves.
@@ -296,15 +296,19 @@ func (c *call) test(req transport.Request) (bool, error) {
 	return done, nil
 }
 
-// await waits until the request is complete.
-func (c *call) await(req transport.Request) error {
+// await waits until the request, of so many bytes, is complete.
+func (c *call) await(req transport.Request, length int) error {
 	c.ladder.reset()
 	for {
 		done, err := c.test(req)
-		if err != nil || done {
+		switch {
+		case err != nil || done:
 			return err
+		case length > longMessage:
+			c.ladder.haul()
+		default:
+			c.ladder.wait(hotStarving, idleNap)
 		}
-		c.ladder.wait(hotStarving, idleNap)
 	}
 }
 

@@ -249,7 +249,7 @@ func (c *call) sendRecordTo(msg []byte, rank int) error {
 		return c.breakdown(fmt.Errorf("sending to rank %d: %w", rank, err))
 	}
 	c.inFlight = []any{req, msg}
-	return c.await(req)
+	return c.await(req, len(msg))
 }
 
 // recvRecord waits for a message of the rank with tagRecord.
@@ -279,7 +279,7 @@ func (c *call) recvFound(st transport.Status) ([]byte, error) {
 		return nil, c.breakdown(fmt.Errorf("receiving from rank %d: %w", st.Source, err))
 	}
 	c.inFlight = []any{req, msg}
-	return msg, c.await(req)
+	return msg, c.await(req, len(msg))
 }
 
 // laneLog is where a lane puts down what it did. It belongs to the lane's

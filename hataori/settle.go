@@ -143,7 +143,7 @@ func (c *call) bcastFixed(p []byte, root int) error {
 		return c.breakdown(err)
 	}
 	c.inFlight = []any{req, p}
-	return c.await(req)
+	return c.await(req, len(p))
 }
 
 func (c *call) reduce(send, recv []int64, op transport.Op) error {
@@ -152,7 +152,7 @@ func (c *call) reduce(send, recv []int64, op transport.Op) error {
 		return c.breakdown(err)
 	}
 	c.inFlight = []any{req, send, recv}
-	return c.await(req)
+	return c.await(req, 8*len(send))
 }
 
 // collectAnnouncements receives on rank 0 the announcements that came too late

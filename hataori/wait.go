@@ -66,6 +66,19 @@ func (l *ladder) wait(hot int, longest time.Duration) {
 	l.pause(l.nap)
 }
 
+// longMessage is the length above which a message is hauled: MPI libraries copy a part
+// of it in each call, some dozen KiB, and nothing between two.
+const longMessage = 1 << 20
+
+// haul is the step while a long message is on its way.
+func (l *ladder) haul() {
+	if l.most > 0 {
+		l.wait(l.most, idleNap)
+		return
+	}
+	runtime.Gosched()
+}
+
 // bell ends the wait of one goroutine early. It is the coordinator's own ladder
 // that says how long to wait.
 type bell interface {
