@@ -162,14 +162,19 @@ bench_contraction() {
   contractions || { status=1; return; }
   for t in d s z c; do
     for n in 32 64 128 256 512 1024 2048; do
-      single "native-$t$n" '<=1.25' 151 "$ours product -provider native -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C" 3s
+      single "native-$t$n" '<=1.25' 151 "$ours product -provider native -dtype $t -n $n" "$build/gemm $lib $t $n $kernel" "ns; rival: $kernel from C" 2s
     done
     for n in 2 4 8 16; do
       single "batched-$t$n" '<=0.7' 151 "$ours batched -provider native -dtype $t -n $n" "$build/contraction-c $lib batched $t $n $kernel" \
         "ns for 1024 products; rival: a C loop of calls, $kernel" 2s
     done
-    # Sums of the same bytes by C: what memory allows.
-    single "batched-${t}16-bytes" '<=1.25' 151 "$ours batched -provider native -dtype $t -n 16" "$build/contraction-c $lib bytes $t 16 $kernel" \
+    # The same without AVX-512, on both sides.
+    for n in 2 4 8 16; do
+      single "batched-avx2-$t$n" '<=0.7' 151 "env GODEBUG=cpu.avx512f=off $ours batched -provider native -dtype $t -n $n" \
+        "$build/contraction-c $lib batched $t $n Haswell" "ns for 1024 products; rival: a C loop of calls, Haswell" 1s
+    done
+    # Sums of the same bytes by C: what memory allows. Complex products are more arithmetic.
+    [[ $t == [cz] ]] || single "batched-${t}16-bytes" '<=1.25' 151 "$ours batched -provider native -dtype $t -n 16" "$build/contraction-c $lib bytes $t 16 $kernel" \
       "ns for 1024 products; rival: C adds arrays of the same bytes" 2s
   done
   for n in 4:1.0 8:0.8 16:0.95; do
@@ -177,24 +182,24 @@ bench_contraction() {
   done
   for n in 256 512 1024; do
     commands=("one=$ours product -n $n" "two=$ours product -n $n -width 2" "c=$build/split $lib d $n $kernel 1" "c-two=$build/split $lib d $n $kernel 2")
-    rows=("workers-d$n|two|one|<=0.6|ns, two workers; rival: one"
+    rows=("workers-d$n|two|one|<=0.6|ns, two workers; rival: one; twin: two threads of C|c-two|c"
       "workers-d$n-c|c-two|c|<=0.6|ns, two threads of C, half a product each; rival: one: what the machine has to give"
       "workers-d$n-beside-c|two|c-two|<=1.05|ns, two workers; rival: the two threads of C")
-    race 15 /dev/null -serve -budget 6s
+    race 15 /dev/null -serve -budget 5s
   done
   commands=("polls=$ours beside -n 512" "nobody=$ours beside -n 512 -alone"
     "c=$build/split $lib d 512 $kernel 2 tail" "c-one=$build/split $lib d 512 $kernel 1 tail")
-  rows=("beside-coordinator|polls||<=1.2|p99 / median of products of 512 on two workers beside a coordinator that polls"
+  rows=("beside-coordinator|polls||<=1.2|p99 / median of products of 512 on two workers beside a coordinator that polls; twin: two threads of C|c|"
     "beside-nobody|polls|nobody|<=1.2|the same over that without a coordinator, which is what the machine does by itself"
     "beside-c|c||<=1.2|p99 / median of the same products on two threads of C with nobody beside"
     "beside-c-one|c-one||<=1.2|the same on one thread of C")
-  race 5 /dev/null
+  race 3 /dev/null
   bench_einsum
 }
 
 # Problems of the einsum benchmark, beside numpy and torch, the planner beside the stored paths.
 bench_einsum() {
-  local problems=../shared/einsum file name short t path better bar kind rivals=numpy
+  local problems=../shared/einsum file name t path better bar kind order twin rivals=numpy
   [ -d "$problems" ] || { echo "no einsum problems at $problems: rows of files and of the planner are left out" >&2; return; }
   if /usr/bin/python3 -c 'import torch' 2>/dev/null; then rivals='numpy torch'; else echo 'no torch (apt install python3-torch): its rows are left out' >&2; fi
   local python="env OPENBLAS_CORETYPE=$kernel OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1 /usr/bin/python3 bench/rivals/einsum.py"
@@ -204,9 +209,15 @@ bench_einsum() {
     kind=networks bar='<=0.85' paths='stored own'
     if [[ $name == bin_* ]]; then kind=product bar='<=1.05' paths=stored; fi
     better=$("$ours" stored -file "$file") || { status=1; continue; }
+    order=${name##*_} # of the matrices, where there are no other tensors
+    [[ $name == *matmul_"$order" || $name == *matmul_chain_"$order" ]] || order=
     for t in d z; do
       local o="$ours file -file $file -dtype $t" commands=() rows=()
       for rival in $rivals; do commands+=("$rival=$python $file $better $t $rival"); done
+      twin=
+      if [ -n "$order" ]; then
+        commands+=("c=$build/split $lib $t $order $kernel 1" "c-two=$build/split $lib $t $order $kernel 2") twin='|c-two|c'
+      fi
       for path in $paths; do
         local p=$path; [ "$path" = own ] || p=$better
         commands+=("$path=$o -path $p" "$path-2=$o -path $p -width 2")
@@ -214,9 +225,9 @@ bench_einsum() {
           rows+=("einsum-$kind-$path-$t-$rival/$name|$path|$rival|$bar|ns; rival: $rival by $better, a matmul a step, $kernel")
         done
         [[ einsum-$kind-$path-$t-width2/$name != $row ]] ||
-          rows+=("einsum-$kind-$path-$t-width2/$name|$path-2|$path|<=$("$ours" bar -file "$file" -dtype $t -path $p)|ns, two workers; rival: one")
+          rows+=("einsum-$kind-$path-$t-width2/$name|$path-2|$path|<=$("$ours" bar -file "$file" -dtype $t -path $p)|ns, two workers; rival: one${twin:+; twin: two threads of C}$twin")
       done
-      race 15 "$build/einsum-rows" -serve -budget 6s -least 1 # long contractions take fewer pairs
+      race 15 "$build/einsum-rows" -serve -budget 4s -least 1 # long contractions take fewer pairs
     done
     [ $kind = networks ] || continue
     pairs "planner/$name" '<=1.1' 1 "$ours plan -file $file" '' 'operations over those of the better stored path'

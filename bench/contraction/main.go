@@ -11,7 +11,7 @@
 // Others print one figure and end:
 //
 //	contraction blas               the path of the BLAS in use, its kernels and the engine's own
-//	contraction stored -file F     which of the stored paths takes fewer operations
+//	contraction stored -file F     which of the stored paths takes less time, judged by operations and bytes
 //	contraction bar -file F …      what two workers may take of the time of one
 //	contraction allocs -file F …   allocations of a warm run
 //	contraction plan -file F       operations of the planner's path over those of the better stored one
