@@ -196,8 +196,9 @@ func (e *DamageError) Error() string {
 // Unwrap returns ErrDamaged.
 func (e *DamageError) Unwrap() error { return ErrDamaged }
 
-func existsError(path string) error {
-	return &Error{Op: "create", Path: path, Err: fmt.Errorf("%w: resume it, remove it, or choose another name", fs.ErrExist)}
+// existsError refuses to create path because of there, itself or its journal.
+func existsError(path, there string) error {
+	return &Error{Op: "create", Path: path, Err: fmt.Errorf("%w: %s is there; resume it, remove it, or choose another name", fs.ErrExist, there)}
 }
 
 func unsupported(format string, args ...any) error {

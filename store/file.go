@@ -47,11 +47,12 @@ type File struct {
 	syncCost time.Duration
 }
 
-// Create makes a new file for writing. It is an error (fs.ErrExist) if the
-// file, or the journal of an interrupted run, is there already.
+// Create makes a new file for writing: at once a complete HDF5 file, without
+// rows. It is an error (fs.ErrExist), which names what is there, if the file or
+// the journal of an interrupted run is there already.
 func Create(path string, opt Options) (*File, error) {
 	if exists(path) {
-		return nil, existsError(path)
+		return nil, existsError(path, path)
 	}
 	f, err := openForWriting(path, opt)
 	if err != nil {
@@ -59,9 +60,12 @@ func Create(path string, opt Options) (*File, error) {
 	}
 	if f.base || !f.journal.empty() {
 		f.journal.file.Close()
-		return nil, existsError(path)
+		if !f.base {
+			return nil, existsError(path, f.journal.path)
+		}
+		return nil, existsError(path, path)
 	}
-	if err := f.begin(); err != nil {
+	if err := f.start(); err != nil {
 		return nil, f.abandon(err)
 	}
 	return f, nil
@@ -220,6 +224,19 @@ func (f *File) begin() error {
 	return nil
 }
 
+// start begins a file that is not there yet: its journal and, so that there is
+// an HDF5 file from now on, that file without rows.
+func (f *File) start() error {
+	err := f.begin()
+	if err == nil && !f.base {
+		err = f.commit()
+	}
+	if err != nil {
+		return errors.Join(err, f.journal.cut(0)) // it holds no row
+	}
+	return nil
+}
+
 // syncHead brings the frames that say what rows mean to the disk before the
 // first row, so that no crash leaves rows without them.
 func (f *File) syncHead() error {
@@ -251,9 +268,12 @@ func (f *File) resume() error {
 		return err
 	}
 	if f.journal.empty() {
-		return f.begin()
+		return f.start()
 	}
-	return f.journal.claim()
+	if err := f.journal.claim(); err != nil || f.base {
+		return err
+	}
+	return f.commit() // killed before it had made its HDF5 file
 }
 
 // baseFingerprint reads the fingerprint of PATH; "" where it has none.

@@ -173,6 +173,36 @@ func TestRecover(t *testing.T) {
 	}
 }
 
+// From Create on there is an HDF5 file that others can open, also where a
+// process that made none had left its journal.
+func TestCompleteFromTheStart(t *testing.T) {
+	needLibrary(t)
+	fresh := filepath.Join(t.TempDir(), "out.h5")
+	for path, open := range map[string]func(string, store.Options) (*store.File, error){
+		fresh:                             store.Create,
+		fresh + ".too":                    store.Resume,
+		interrupted(t, t.TempDir(), 0, 5): store.Resume,
+	} {
+		f, err := open(path, store.Options{Fingerprint: "full"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		r, err := store.Open(path, store.Options{})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if have, _, err := r.Attr("/", "fingerprint"); err != nil || have != "full" {
+			t.Errorf("fingerprint %v, %v", have, err)
+		}
+		if out, err := exec.Command("h5dump", path).CombinedOutput(); err != nil && !errors.Is(err, exec.ErrNotFound) {
+			t.Errorf("h5dump: %v: %s", err, out)
+		}
+		if err := errors.Join(r.Close(), f.Close()); err != nil {
+			t.Error(err)
+		}
+	}
+}
+
 func TestFingerprint(t *testing.T) {
 	needLibrary(t)
 	inFile, inJournal := interrupted(t, t.TempDir(), 5, 0), interrupted(t, t.TempDir(), 0, 5)
@@ -197,8 +227,12 @@ func TestFingerprint(t *testing.T) {
 func TestCreateRefusesWhatIsThere(t *testing.T) {
 	needLibrary(t)
 	for _, path := range []string{interrupted(t, t.TempDir(), 5, 0), interrupted(t, t.TempDir(), 0, 5)} {
-		if _, err := store.Create(path, store.Options{}); !errors.Is(err, fs.ErrExist) {
-			t.Error(err)
+		there := path + " is there"
+		if _, err := os.Stat(path); err != nil {
+			there = path + ".journal is there"
+		}
+		if _, err := store.Create(path, store.Options{}); !errors.Is(err, fs.ErrExist) || !strings.Contains(err.Error(), there) {
+			t.Errorf("%v; wanted %q", err, there)
 		}
 		if had, err := resumeAll(t, path, 5, store.Options{}); had != 5 || err != nil {
 			t.Error(had, err)
@@ -265,7 +299,13 @@ func TestNoFile(t *testing.T) {
 func TestFileTooLarge(t *testing.T) {
 	needLibrary(t)
 	path := filepath.Join(t.TempDir(), "out.h5")
-	for _, limit := range []string{"3000", "20000", "300000"} {
+	if out, err := child(t, "limit", path, "20000").CombinedOutput(); err != nil || !strings.Contains(string(out), "create "+path+".part: file too large") {
+		t.Errorf("no room for an empty file: %v, %s", err, out)
+	}
+	if left, err := os.ReadDir(filepath.Dir(path)); err != nil || len(left) > 0 {
+		t.Errorf("a file that could not be made left %v, %v", left, err)
+	}
+	for _, limit := range []string{"150000", "300000", "600000"} {
 		out, err := child(t, "limit", path, limit).CombinedOutput()
 		if err != nil {
 			t.Fatalf("%v: %s", err, out)
@@ -340,11 +380,11 @@ func TestDiskFull(t *testing.T) {
 func testRoomAgain(t *testing.T, mount string) {
 	t.Helper()
 	ballast, path := filepath.Join(mount, "ballast"), filepath.Join(mount, "again.h5")
-	if err := os.WriteFile(ballast, make([]byte, 900<<10), 0o666); err != nil {
-		t.Fatal(err)
-	}
 	f, err := store.Create(path, store.Options{Fingerprint: "full"})
 	if err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(ballast, make([]byte, 900<<10), 0o666); err != nil {
 		t.Fatal(err)
 	}
 	s, err := store.NewSink[row](f, "fixed", store.SinkOptions{})

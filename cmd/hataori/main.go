@@ -1,7 +1,9 @@
-// Hataori looks at the machine that a job would run on, and at jobs that ran:
+// Hataori looks at the machine that a job would run on, at jobs that ran, and
+// at the files that they left:
 //
 //	hataori doctor           what is found, what is wrong, and the cure
 //	hataori report TRACE     pictures and words of a file of hataori.Options.Trace
+//	hataori recover FILE     folds the journal of an interrupted run into its HDF5 file
 //	hataori version          versions of the program, of Go, and of its modules
 //
 // Under mpirun or srun the doctor makes one report of all ranks.
@@ -19,6 +21,7 @@ import (
 type cli struct {
 	Doctor  doctorCmd  `cmd:"" help:"Say what MPI, processors, BLAS, HDF5 and GPUs are found here, what is wrong with them, and the cure. Start it as the job is started: mpirun -n 4 hataori doctor --lanes 2."`
 	Report  reportCmd  `cmd:"" help:"Say in words what limited a run, and draw what its lanes did (PNG, SVG, JSON for Perfetto)."`
+	Recover recoverCmd `cmd:"" help:"Fold the journal that an interrupted run left beside its HDF5 file into the file, without the program that wrote it."`
 	Version versionCmd `cmd:"" help:"Print versions."`
 }
 
@@ -37,7 +40,7 @@ func run(args []string, stdout, stderr io.Writer) int {
 	var c cli
 	ended := -1
 	parser, err := kong.New(&c, kong.Name("hataori"), kong.Writers(stdout, stderr), kong.Exit(func(code int) { ended = code }),
-		kong.Description("Looks at the machine that a hataori job would run on, and at jobs that ran."), kong.UsageOnError(),
+		kong.Description("Looks at the machine that a hataori job would run on, at jobs that ran, and at the files that they left."), kong.UsageOnError(),
 		kong.BindTo(stdout, (*io.Writer)(nil)))
 	if err != nil {
 		fmt.Fprintln(stderr, "hataori:", err) // a defect of the struct above

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"os"
 	"slices"
 	"strings"
 
@@ -44,7 +45,11 @@ func openKeeper[T number](o *options, j *job[T], target engine.Target, ranks, la
 	file, err := open(o.out, opt)
 	switch {
 	case errors.Is(err, fs.ErrExist):
-		return nil, fmt.Errorf("--out %s: it is there already; give --resume to go on with it, or another name", o.out)
+		there := "it is"
+		if _, err := os.Stat(o.out); err != nil {
+			there = "the journal " + o.out + ".journal of an interrupted run is"
+		}
+		return nil, fmt.Errorf("--out %s: %s there already; give --resume to go on with it, or another name", o.out, there)
 	case err != nil:
 		return nil, fmt.Errorf("--out %s: %w", o.out, err)
 	}
