@@ -5,8 +5,8 @@
 //	mpirun -n 4 ensemble -list seeds.txt -retries 2 -timeout 10m -- ./solver --seed {}
 //
 // {} in the command stands for the line. A run that fails is repeated if -retries
-// says so; runs that failed for good are listed at the end, and the others are
-// printed all the same.
+// says so; runs that failed for good are listed at the end on standard error, each
+// with its number and command, and the others are printed all the same.
 package main
 
 import (
@@ -32,6 +32,7 @@ type options struct {
 	lanes   int
 	retries int
 	timeout time.Duration
+	same    bool
 	command []string
 }
 
@@ -41,6 +42,7 @@ func main() {
 	flag.IntVar(&o.lanes, "lanes", 0, "programs at a time on each rank; 0: one less than the processors it may use")
 	flag.IntVar(&o.retries, "retries", 0, "how often a run that failed is repeated")
 	flag.DurationVar(&o.timeout, "timeout", 0, "time limit of one run; 0: none")
+	flag.BoolVar(&o.same, "same", false, "run a command without {}, the same for every line")
 	verbose := flag.Bool("v", false, "tell everything about an error")
 	flag.Parse()
 	o.command = flag.Args()
@@ -58,8 +60,12 @@ func ensemble(ctx context.Context, rt *mpi.Runtime, o options, out io.Writer) (e
 	if world.Rank() == 0 {
 		lines, err = readLines(o.list)
 	}
-	if err == nil && len(o.command) == 0 {
+	switch {
+	case err != nil:
+	case len(o.command) == 0:
 		err = errors.New("no command: ensemble [flags] -- command {}")
+	case !o.same && !strings.Contains(strings.Join(o.command, "\x00"), "{}"):
+		err = errors.New("{} is missing in the command, which would run the same for every line: put it where the line belongs, or give -same before the command")
 	}
 	if err := world.Agree(ctx, err); err != nil {
 		return err
@@ -71,7 +77,25 @@ func ensemble(ctx context.Context, rt *mpi.Runtime, o options, out io.Writer) (e
 	for _, text := range outputs {
 		fmt.Fprint(out, text) // empty where the run failed
 	}
+	var failed *hataori.ItemErrors
+	if errors.As(err, &failed) {
+		return summary(failed, world.Rank() == 0)
+	}
 	return err
+}
+
+// summary lists, on the root, all runs that failed for good, a line each.
+func summary(failed *hataori.ItemErrors, root bool) error {
+	if root {
+		for _, e := range failed.All {
+			text, _, _ := strings.Cut(e.Message, "\n")
+			fmt.Fprintf(os.Stderr, "item %d: %s\n", e.Index, text)
+		}
+	}
+	if failed.Count == 1 {
+		return errors.New("1 item failed")
+	}
+	return fmt.Errorf("%d items failed", failed.Count)
 }
 
 // run starts the program in a process group of its own, so that what it starts
@@ -92,9 +116,12 @@ func run(ctx context.Context, command []string, line string) (string, error) {
 	err := cmd.Run()
 	switch {
 	case ctx.Err() != nil:
-		return "", ctx.Err()
+		return "", fmt.Errorf("%s: %w", strings.Join(args, " "), ctx.Err())
 	case err != nil:
-		err = fmt.Errorf("%s: %w: %s", strings.Join(args, " "), err, strings.TrimSpace(stderr.String()))
+		err = fmt.Errorf("%s: %w", strings.Join(args, " "), err)
+		if said := strings.TrimSpace(stderr.String()); said != "" {
+			err = fmt.Errorf("%w: %s", err, said)
+		}
 		var exit *exec.ExitError
 		if errors.As(err, &exit) {
 			return "", hataori.Retryable(err) // it ran; a program that cannot be started is not tried again

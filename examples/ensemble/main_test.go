@@ -58,14 +58,23 @@ func TestFailures(t *testing.T) {
 	if o.Status != 0 || o.Stdout != "0\n1\n2\n" {
 		t.Errorf("with retries: status %d, stdout %q, stderr %q", o.Status, o.Stdout, o.Stderr)
 	}
-	o = launch.Alone(t, program, "-list", list(t, 1), "-timeout", "200ms", "--", "sh", "-c", "(sleep 100; echo too late) | cat")
+	o = launch.Alone(t, program, "-list", list(t, 1), "-timeout", "200ms", "--", "sh", "-c", "(sleep 100; echo too late) | cat", "{}")
 	if o.Status != 1 || o.Stdout != "" || !strings.Contains(o.Stderr, "deadline") || o.Took > launch.Limit/2 {
 		t.Errorf("time limit: status %d after %v, stdout %q, stderr %q", o.Status, o.Took, o.Stdout, o.Stderr)
 	}
+	if !strings.Contains(o.Stderr, ": sh -c (sleep 100; echo too late) | cat 0: ") {
+		t.Errorf("the command that took too long is not named: %q", o.Stderr)
+	}
+	o = launch.Alone(t, program, "-list", list(t, 5), "--", "sh", "-c", "[ $0 -lt 3 ]", "{}")
+	listed := "item 3: sh -c [ $0 -lt 3 ] 3: exit status 1\nitem 4: sh -c [ $0 -lt 3 ] 4: exit status 1\n"
+	if o.Status != 1 || !strings.HasPrefix(o.Stderr, listed) || !strings.Contains(o.Stderr, "2 items failed") {
+		t.Errorf("all that failed: status %d, stderr %q", o.Status, o.Stderr)
+	}
 	for says, args := range map[string][]string{
 		"no command":              {"-list", list(t, 1)},
-		"no such file":            {"-list", filepath.Join(dir, "none"), "--", "true"},
-		"executable file not fou": {"-list", list(t, 1), "-retries", "5", "--", "no-such-program"},
+		"no such file":            {"-list", filepath.Join(dir, "none"), "--", "true", "{}"},
+		"executable file not fou": {"-list", list(t, 1), "-retries", "5", "--", "no-such-program", "{}"},
+		"{} is missing":           {"-list", list(t, 1), "echo", "hi"},
 	} {
 		if o := launch.Alone(t, program, args...); o.Status != 1 || !strings.Contains(o.Stderr, says) {
 			t.Errorf("%v: status %d, stderr %q", args, o.Status, o.Stderr)
