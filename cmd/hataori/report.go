@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -13,7 +14,7 @@ import (
 )
 
 type reportCmd struct {
-	Trace string `arg:"" type:"existingfile" help:"File that a program wrote with trace.Recording.WriteTo."`
+	Trace string `arg:"" help:"File that a program wrote with trace.Recording.WriteTo."`
 	Call  int    `placeholder:"N" help:"Report the N-th call in the file, from 1 on; by default the one that kept its lanes longest."`
 	Out   string `placeholder:"NAME" help:"Write NAME.png, NAME.svg and NAME.perfetto.json; by default beside the file."`
 	Words bool   `help:"Write no files."`
@@ -22,10 +23,16 @@ type reportCmd struct {
 // Run reports.
 func (r *reportCmd) Run(out io.Writer) error {
 	f, err := os.Open(r.Trace)
+	if errors.Is(err, fs.ErrNotExist) {
+		return fmt.Errorf("%s: there is no such file; give the one that the program wrote its trace to (--trace of examples/contract)", r.Trace)
+	}
 	if err != nil {
 		return err
 	}
 	defer f.Close()
+	if st, err := f.Stat(); err == nil && st.IsDir() {
+		return fmt.Errorf("%s is a directory; give the file that the program wrote its trace to", r.Trace)
+	}
 	rec, damage := trace.Read(f)
 	if damage != nil {
 		damage = fmt.Errorf("%s: %w", r.Trace, damage)
