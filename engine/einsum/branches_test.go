@@ -52,7 +52,7 @@ func fewNumbers[T float32 | float64 | complex64 | complex128](t *testing.T, rng 
 	return operands
 }
 
-// Branches have the bits of the same steps one by one.
+// Branches have the bits of the same steps one by one, where products have.
 func TestBranches(t *testing.T) {
 	rng := rand.New(rand.NewPCG(51, 52))
 	for _, p := range []*Plan{bushy(t, 32, 40), bushy(t, 32, 60, 47, 30), bushy(t, 64, 25, 33)} {
@@ -60,7 +60,7 @@ func TestBranches(t *testing.T) {
 			t.Fatalf("%v: no branches", p)
 		}
 		operands := fewNumbers[float64](t, rng, p)
-		all := engines(t)
+		all := engines(t, true)
 		for _, provider := range []string{"native", "blas"} {
 			if all[provider+"1"] == nil {
 				continue // there is no BLAS
@@ -177,7 +177,7 @@ func TestNoBranches(t *testing.T) {
 // A call that fails in a branch is named as the step that it is.
 func TestBranchFails(t *testing.T) {
 	p := bushy(t, 32, 40)
-	e := engines(t)["native2"](t)
+	e := engines(t, false)["native2"](t)
 	operands := fewNumbers[float64](t, rand.New(rand.NewPCG(1, 1)), p)
 	specs := make([]engine.Spec, len(operands))
 	for k, x := range operands {

@@ -58,7 +58,7 @@ func TestRepeatedOutputLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 		for _, p := range []*Plan{whole, sliced} {
-			for _, e := range []engine.Execution{ref.New(), engines(t)["native1"](t)} {
+			for _, e := range []engine.Execution{ref.New(), engines(t, false)["native1"](t)} {
 				if got := contract[float64](t, e, p, operands); !slices.Equal(got, c.want) {
 					t.Errorf("%s in %d slices on %s: %v, want %v", c.text, p.Slices(), e.Target().Kind, got, c.want)
 				}
@@ -76,7 +76,7 @@ func TestNaNAndInfinitiesPropagate(t *testing.T) {
 	a, b, c := ones(), ones(), ones()
 	a[1*n+2], c[0*n+1] = math.NaN(), math.Inf(-1)
 	operands := []*engine.Tensor{floats(t, a, n, n), floats(t, b, n, n), floats(t, c, n, n)}
-	for _, e := range []engine.Execution{ref.New(), engines(t)["native1"](t)} {
+	for _, e := range []engine.Execution{ref.New(), engines(t, false)["native1"](t)} {
 		got := contract[float64](t, e, p, operands) // into NaN
 		for at, x := range got {
 			i, l := at/n, at%n

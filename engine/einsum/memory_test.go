@@ -76,7 +76,7 @@ func checkPeak(t *testing.T, what string, e *cpu.Engine, p *Plan, d engine.DType
 }
 
 func TestPeakIsWhatTheEngineHolds(t *testing.T) {
-	for name, open := range engines(t) {
+	for name, open := range engines(t, false) {
 		t.Run(name, func(t *testing.T) {
 			e := open(t)
 			rng := rand.New(rand.NewPCG(17, 18))
@@ -103,7 +103,7 @@ func TestPeakOfPublicProblems(t *testing.T) {
 	if testing.Short() {
 		t.Skip("gigabytes are allocated")
 	}
-	for name, open := range engines(t) {
+	for name, open := range engines(t, false) {
 		if strings.HasSuffix(name, "2") {
 			continue
 		}

@@ -226,7 +226,7 @@ func contract[T float32 | float64 | complex64 | complex128](t *testing.T, e engi
 
 func testRandom[T float32 | float64 | complex64 | complex128](t *testing.T, tolerance float64) {
 	t.Run("ref", func(t *testing.T) { testRandomOn[T](t, ref.New(), tolerance) })
-	for name, open := range engines(t) {
+	for name, open := range engines(t, false) {
 		t.Run(name, func(t *testing.T) { testRandomOn[T](t, open(t), tolerance) })
 	}
 	for _, limit := range []native.Level{native.Portable, native.AVX2} { // without some of what the processor has
@@ -246,7 +246,7 @@ func testRandom[T float32 | float64 | complex64 | complex128](t *testing.T, tole
 
 // engines opens CPU engines of both providers, as far as they are there, and of
 // widths 1 and 2.
-func engines(t *testing.T) map[string]func(t *testing.T) *cpu.Engine {
+func engines(t *testing.T, fixedTiles bool) map[string]func(t *testing.T) *cpu.Engine {
 	t.Helper()
 	providers := map[string]engine.Provider{"native": nil}
 	p, err := blas.Open(blas.Options{})
@@ -264,7 +264,7 @@ func engines(t *testing.T) map[string]func(t *testing.T) *cpu.Engine {
 				if err != nil {
 					t.Fatal(err)
 				}
-				e, err := cpu.New(pool, cpu.Options{Provider: provider})
+				e, err := cpu.New(pool, cpu.Options{Provider: provider, FixedTiles: fixedTiles})
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -373,7 +373,7 @@ func testWorkers[T float32 | float64 | complex64 | complex128](t *testing.T, tol
 			operands[k] = tensorOf[T](t, values, shape, rng.IntN(3) == 0)
 		}
 		want := contract[T](t, ref.New(), p, operands)
-		for name, open := range engines(t) {
+		for name, open := range engines(t, false) {
 			e := open(t)
 			got := contract[T](t, e, p, operands)
 			for i := range want {

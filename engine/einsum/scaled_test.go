@@ -122,7 +122,7 @@ func testLongChain[T float32 | float64 | complex64 | complex128](t *testing.T, e
 }
 
 func TestLongChains(t *testing.T) {
-	for name, e := range map[string]engine.Execution{"ref": ref.New(), "native1": engines(t)["native1"](t), "native2": engines(t)["native2"](t)} {
+	for name, e := range map[string]engine.Execution{"ref": ref.New(), "native1": engines(t, false)["native1"](t), "native2": engines(t, false)["native2"](t)} {
 		t.Run(name, func(t *testing.T) {
 			for _, c := range []complex128{1e10, 1e-10, 1e300, 1e-300, -3e200} { // the last three are out of reach by themselves
 				testLongChain[float64](t, e, c, 1e-11)
@@ -139,7 +139,7 @@ func TestLongChains(t *testing.T) {
 // Within reach the bits are those of Run times a power of two, slice by slice.
 func TestScaledHasTheBitsOfRun(t *testing.T) {
 	rng := rand.New(rand.NewPCG(31, 32))
-	for _, e := range []engine.Execution{ref.New(), engines(t)["native1"](t)} {
+	for _, e := range []engine.Execution{ref.New(), engines(t, false)["native1"](t)} {
 		for range 60 {
 			s, shapes := randomCase(rng)
 			operands := make([]*engine.Tensor, len(shapes))

@@ -19,7 +19,7 @@ func TestWarmRunAllocatesNothing(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for name, open := range engines(t) {
+		for name, open := range engines(t, false) {
 			e := open(t)
 			for _, plan := range []*Plan{whole, sliced} {
 				if n := warmAllocations(t, e, plan); n != 0 {
