@@ -36,8 +36,8 @@ func (p *packer[T, U]) keyed() bool { return p.order != nil }
 
 // fault is a failure of an item while it was packed or unpacked here.
 func (p *packer[T, U]) fault(kind Kind, i int64, what string, err error) *fault {
-	return &fault{class: classItem, kind: kind, index: p.order.index(i), place: i, lane: lanes.NoLane, err: err,
-		message: what + ": " + err.Error()}
+	return &fault{class: classItem, kind: kind, index: p.order.index(i), place: i, lane: lanes.NoLane, err: sound(err),
+		message: what + ": " + text(err)}
 }
 
 func (p *packer[T, U]) load(msg []byte, r farm.Range, max int) ([]byte, int64, *fault) {

@@ -123,7 +123,7 @@ func tolerantItems[T any](c *typed[T]) *typed[T] {
 		Append: func(dst []byte, v *T) ([]byte, error) {
 			out, err := encodeWith(c, append(dst, 0), v)
 			if err != nil {
-				return append(append(dst, 1), cut(err.Error(), maxMessage)...), nil
+				return append(append(dst, 1), cut(text(err), maxMessage)...), nil
 			}
 			return out, nil
 		},
@@ -155,7 +155,7 @@ func tolerantResults[U any](call *call, c *typed[U]) *typed[attempt[U]] {
 			switch {
 			case len(src) > 0 && src[0] == 0:
 				if err := decodeWith(c, src[1:], &v.val); err != nil {
-					f := call.fault(&fault{class: classItem, kind: KindDecode, err: err, message: "result: " + err.Error()})
+					f := call.fault(&fault{class: classItem, kind: KindDecode, err: err, message: "result: " + text(err)})
 					*v = attempt[U]{raw: f.marshal(call.opts.ErrorCodec)}
 				}
 				return nil

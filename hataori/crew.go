@@ -402,7 +402,7 @@ func (c *crew) retire(l *laneState, err error) {
 	c.healthy--
 	c.wake(c.q.Left())
 	if c.sick == nil {
-		c.sick = err
+		c.sick = sound(err)
 	}
 	c.mu.Unlock()
 }

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/binary"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"math"
@@ -91,6 +92,26 @@ type fault struct {
 	value any   // what panic was called with
 }
 
+// sound returns an error of the caller's as it is or, if it panics when it is
+// asked for its text or for what it wraps, as a nil pointer does that was returned
+// as an error, one that says so.
+func sound(err error) (out error) {
+	if err == nil {
+		return nil
+	}
+	defer func() {
+		if r := recover(); r != nil {
+			out = fmt.Errorf("error of type %T, which panics when it is asked for its text or what it wraps (%v): if it is a nil pointer, return nil instead", err, r)
+		}
+	}()
+	_ = err.Error()
+	errors.Is(err, errFault) // looks at all that it wraps
+	return err
+}
+
+// text is the text of an error of the caller's.
+func text(err error) string { return sound(err).Error() }
+
 // marshal encodes the fault. codec may be nil.
 func (f *fault) marshal(codec ErrorCodec) []byte {
 	b := []byte{byte(f.class), byte(f.kind), byte(f.reason), 0}
@@ -131,7 +152,7 @@ func decodeError(codec ErrorCodec, data []byte) (err error) {
 			err = nil
 		}
 	}()
-	return codec.DecodeError(data)
+	return sound(codec.DecodeError(data))
 }
 
 var errFault = errors.New("malformed error")

@@ -145,6 +145,7 @@ func (l *lane[L, T, U]) one(seg *farm.Segment) {
 // says that its context was cancelled.
 func (l *lane[L, T, U]) failed(f *fault) {
 	ctx := l.st.ctx
+	f.err = sound(f.err)
 	gaveUp := f.kind == KindError && ctx.Err() != nil &&
 		(errors.Is(f.err, context.Canceled) || errors.Is(f.err, ctx.Err()) || errors.Is(f.err, context.Cause(ctx)))
 	if !gaveUp {
@@ -175,7 +176,7 @@ func (l *lane[L, T, U]) settleFor(f *fault) {
 	if l.dst != nil {
 		l.dst.put(l.place, l.val)
 	} else if err := l.send(l.place, l.val); err != nil {
-		l.fail(&fault{index: l.index, place: l.place, lane: l.st.number, kind: KindEncode, err: err, message: "error: " + err.Error()})
+		l.fail(&fault{index: l.index, place: l.place, lane: l.st.number, kind: KindEncode, err: err, message: "error: " + text(err)})
 	}
 }
 
@@ -199,7 +200,7 @@ func (l *lane[L, T, U]) evaluate(seg *farm.Segment, i int64) (failure *fault) {
 		*item = *new(T)
 		if err := l.receive(seg, i); err != nil {
 			done = true
-			return &fault{kind: l.phase, err: err, message: "item: " + err.Error()}
+			return &fault{kind: l.phase, err: err, message: "item: " + text(err)}
 		}
 	}
 	l.phase = KindError
@@ -218,7 +219,7 @@ func (l *lane[L, T, U]) evaluate(seg *farm.Segment, i int64) (failure *fault) {
 	}
 	done = true
 	if err != nil {
-		return &fault{kind: l.phase, err: err, message: "result: " + err.Error()}
+		return &fault{kind: l.phase, err: err, message: "result: " + text(err)}
 	}
 	return nil
 }

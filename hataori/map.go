@@ -19,6 +19,7 @@ func Map[T, U any](items []T, f func(T) (U, error)) ([]U, error) {
 	for i := range items {
 		var err error
 		if results[i], err = f(items[i]); err != nil {
+			err = sound(err)
 			return nil, &ItemError{Index: i, Kind: KindError, Message: err.Error(), err: err, local: err}
 		}
 	}
@@ -108,7 +109,7 @@ func (j *job[L, T, U]) runLocal(n int64) (*fault, error) {
 
 // sign says on which rank the fault arose.
 func (c *crew) sign(f *fault) *fault {
-	f.rank, f.host = c.rank, c.host
+	f.rank, f.host, f.err = c.rank, c.host, sound(f.err)
 	return f
 }
 
@@ -117,14 +118,14 @@ func noHealthyLane(cause error) *fault {
 	f := &fault{class: classRank, lane: lanes.NoLane, err: ErrNoHealthyLane, message: "items are left and no lane is healthy"}
 	if cause != nil {
 		f.err = errors.Join(ErrNoHealthyLane, cause)
-		f.message += ": " + cause.Error()
+		f.message += ": " + text(cause)
 	}
 	return f
 }
 
 // cancelFault is the end of a call by a context.
 func cancelFault(ctx context.Context) *fault {
-	cause := context.Cause(ctx)
+	cause := sound(context.Cause(ctx))
 	return &fault{class: classCancel, lane: lanes.NoLane, err: cause, message: cause.Error(),
 		timeout: errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(cause, context.DeadlineExceeded)}
 }
@@ -138,6 +139,7 @@ func runLanes[L any](ex lanes.Executor[L], c *crew, body lanes.Body[L], coordina
 	} else {
 		err = ex.RunWithCoordinator(body, coordinate)
 	}
+	err = sound(err)
 	var lane *lanes.LaneError
 	if errors.As(err, &lane) && lane.Err == lanes.ErrGoexit {
 		return nil

@@ -130,7 +130,7 @@ func (p *pmap[L, T, U]) terms(items []T) terms {
 	var ready, inErr, outErr error
 	if p.ex != nil {
 		t.lanes = p.ex.Lanes()
-		if ready = p.ex.Ready(); ready == nil && t.lanes < 1 {
+		if ready = sound(p.ex.Ready()); ready == nil && t.lanes < 1 {
 			ready = lanes.ErrNoLanes
 		}
 	}

@@ -16,7 +16,7 @@ func Retryable(err error) error {
 	if err == nil {
 		return nil
 	}
-	return &retryable{err}
+	return &retryable{sound(err)}
 }
 
 type retryable struct{ err error }
@@ -51,7 +51,7 @@ func (l *lane[L, T, U]) once(item T) (err error) {
 	limit := l.opts.ItemTimeout
 	if limit <= 0 {
 		*l.val, err = l.f(l.st.ctx, l.res, item)
-		return err
+		return sound(err)
 	}
 	ctx, cancel := context.WithTimeout(l.st.ctx, limit)
 	defer cancel()
@@ -67,7 +67,7 @@ func (l *lane[L, T, U]) once(item T) (err error) {
 		}
 	}()
 	*l.val, err = l.f(ctx, l.res, item)
-	if err != nil && ctx.Err() == context.DeadlineExceeded && l.st.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
+	if err = sound(err); err != nil && ctx.Err() == context.DeadlineExceeded && l.st.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
 		err = fmt.Errorf("%w of %v: %w", ErrItemTimeout, limit, err)
 	}
 	return err

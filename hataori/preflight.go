@@ -73,7 +73,7 @@ func newCall(w *World, opts *Options) *call {
 }
 
 func (c *call) fault(f *fault) *fault {
-	f.rank, f.host, f.lane = c.w.rank, c.w.host, lanes.NoLane
+	f.rank, f.host, f.lane, f.err = c.w.rank, c.w.host, lanes.NoLane, sound(f.err)
 	return f
 }
 

@@ -271,7 +271,7 @@ func (s *stream[L, T, U]) root(ag agreed, source Source[T], sink Sink[U], start 
 	var left *loopEnd
 	switch {
 	case own == nil && s.loop != nil && errors.As(context.Cause(s.loop), &left), own != nil && own.class == classCancel && errors.As(own.err, &left):
-		own = s.fault(&fault{class: classEnds, err: left.err, message: left.err.Error()})
+		own = s.fault(&fault{class: classEnds, err: left.err, message: text(left.err)})
 	case own != nil && own.class == classCancel && s.outer.Err() == nil, own == nil:
 		own = b.fault()
 	case own.class == classCancel:
@@ -310,11 +310,12 @@ func (s *stream[L, T, U]) local(j *job[L, T, U]) (own *fault, err error) {
 }
 
 func (c *call) noExecutor(err error) *fault {
-	return c.fault(&fault{class: classRank, err: err, message: "the executor could not run its lanes: " + err.Error()})
+	return c.fault(&fault{class: classRank, err: err, message: "the executor could not run its lanes: " + text(err)})
 }
 
 // streamEnd is the fault of a source or sink.
 func (c *call) streamEnd(kind error, what string, index int64, err error) *fault {
+	err = sound(err)
 	return c.fault(&fault{class: classEnds, err: fmt.Errorf("%w: %w", kind, err), message: fmt.Sprintf("%s, item %d: %v", what, index, err)})
 }
 

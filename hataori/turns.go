@@ -205,7 +205,7 @@ func (t *turns) must(hot bool) (moved, over, fed, starving, hauls bool) {
 	t.hot = hot
 	moved = t.take()
 	fed, t.fed = t.fed, false
-	return moved, t.over, fed, t.own.Idle > 0 || t.own.Healthy == 0, t.most == 0 && t.hauls != nil && t.hauls()
+	return moved, t.over, fed, t.own.Idle > 0 || t.own.Healthy == 0, t.hauls != nil && t.hauls()
 }
 
 // awaited is how long nobody will ask who has no work until the answer comes, or
@@ -247,7 +247,7 @@ func (c *coordinator) makeTurns() error {
 		}
 		switch {
 		case hauls:
-			runtime.Gosched()
+			c.ladder.haul()
 		case !c.shared:
 			c.alone(starving)
 		case starving && (leads || t.lead.CompareAndSwap(false, true)):

@@ -152,7 +152,7 @@ func (w *World) Agree(ctx context.Context, err error) error {
 	var own *fault
 	switch {
 	case err != nil:
-		own = c.fault(&fault{class: classRank, err: err, message: err.Error()})
+		own = c.fault(&fault{class: classRank, err: err, message: text(err)})
 	case ctx.Err() != nil:
 		own = c.fault(cancelFault(ctx))
 	}

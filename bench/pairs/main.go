@@ -156,9 +156,11 @@ func measure(o options) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	cpus, err := processors()
-	if err != nil {
-		return "", err
+	var cpus []int
+	if o.pin {
+		if cpus, err = processors(); err != nil {
+			return "", err
+		}
 	}
 	take := run
 	processor := "" // what a served command is started by, to run on one

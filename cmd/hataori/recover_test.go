@@ -15,7 +15,7 @@ import (
 func TestRecover(t *testing.T) {
 	made, name := filepath.Join(t.TempDir(), "made.h5"), filepath.Join(t.TempDir(), "out.h5")
 	f, err := store.Create(made, store.Options{})
-	if errors.Is(err, store.ErrNoLibrary) {
+	if errors.Is(err, store.ErrNoLibrary) && os.Getenv("HATAORI_REQUIRE_HDF5") == "" {
 		t.Skip(err)
 	}
 	if err != nil {

@@ -48,10 +48,9 @@ func (b *branches) run(calls [][]engine.Call) (err error) {
 	return err
 }
 
-// reserve gives each branch the scratch that its kernels need, and each worker room
-// for pointers. It is false where
-// a kernel wants more than a worker: the lease of an operation of the caller's
-// own.
+// reserve gives each branch the scratch that its kernels need, and each worker
+// room for pointers. It is false where a kernel wants more than a worker: the
+// lease of an operation of the caller's own.
 func (b *branches) reserve(calls [][]engine.Call) bool {
 	const align = 64
 	total, slots := 0, 0
