@@ -102,9 +102,11 @@ type Execution interface {
 // Pass is one admission to an engine. Between Begin and End nobody else runs on
 // it. A Pass is used by one goroutine at a time.
 type Pass interface {
-	// Run is Engine.Run without its own admission.
+	// Run is Engine.Run without its own admission. After End it is
+	// ErrPassEnded, whoever is admitted by then.
 	Run(k Kernel, out, in []*Tensor) error
-	// End ends the admission. A second call does nothing.
+	// End ends the admission. A second call does nothing, to a later pass
+	// neither.
 	End()
 }
 

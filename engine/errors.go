@@ -10,6 +10,8 @@ import (
 var (
 	// ErrBusy: another call is running on this engine, or a pass is open.
 	ErrBusy = errors.New("engine: busy: one run at a time; concurrent computations take one engine each")
+	// ErrPassEnded: a Pass was run after its End.
+	ErrPassEnded = errors.New("engine: the pass has ended: Begin another")
 	// ErrBroken: an operation panicked or the device failed; the engine
 	// runs nothing any more. Release, Synchronize and Close still work.
 	ErrBroken = errors.New("engine: broken by an earlier failure")

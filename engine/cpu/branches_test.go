@@ -185,10 +185,10 @@ func TestBranchesRefuse(t *testing.T) {
 	}
 	b.calls[2][1] = call
 	b.pass.End()
-	if err := b.pass.RunBranches(b.calls); !errors.Is(err, engine.ErrBusy) {
+	if err := b.pass.RunBranches(b.calls); !errors.Is(err, engine.ErrPassEnded) {
 		t.Errorf("after the end: %v", err)
 	}
-	if err := b.pass.RunBranches(nil); !errors.Is(err, engine.ErrBusy) {
+	if err := b.pass.RunBranches(nil); !errors.Is(err, engine.ErrPassEnded) {
 		t.Errorf("after the end: %v", err)
 	}
 }

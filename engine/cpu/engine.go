@@ -45,6 +45,7 @@ type Options struct {
 const (
 	defaultKeep      = 512 << 20
 	extensionEntries = 128
+	maxPasses        = 256
 )
 
 // Engine is the CPU engine. Make it with Serial or New.
@@ -59,12 +60,14 @@ type Engine struct {
 	frame    engine.Frame
 	broken   atomic.Pointer[engine.BrokenError]
 	buffers  buffers
+	open     atomic.Pointer[pass] // nil between passes
 
 	mu         sync.Mutex
 	extensions map[string]*engine.ExtensionCache
 
 	// What follows belongs to whoever is admitted.
-	pass     pass
+	passes   [maxPasses]pass
+	begun    uint64
 	workers  []products
 	run      run
 	branches branches
@@ -126,7 +129,10 @@ func New(pool *Pool, opts Options) (*Engine, error) {
 	e.target = engine.Target{Kind: "cpu", Width: pool.width, Provider: e.provider.Name(), Detail: e.detail()}
 	e.id = unique.Make(e.target)
 	e.binder = e.bind
-	e.pass.e, e.run.e, e.branches.e = e, e, e
+	e.run.e, e.branches.e = e, e
+	for i := range e.passes {
+		e.passes[i].e = e
+	}
 	e.buffers.keep, e.buffers.limit = e.opts.KeepBytes, e.opts.MaxBytes
 	return e, nil
 }
@@ -222,15 +228,15 @@ func (e *Engine) Begin() (engine.Pass, error) {
 	if err := e.admit(); err != nil {
 		return nil, err
 	}
-	e.pass.open.Store(true)
-	return &e.pass, nil
+	p := &e.passes[e.begun%maxPasses]
+	e.begun++
+	e.open.Store(p)
+	return p, nil
 }
 
-// pass is the engine's one engine.Pass.
-type pass struct {
-	e    *Engine
-	open atomic.Bool
-}
+// pass is an engine.Pass: one of the engine's, which take turns, so that none is
+// allocated and one that has ended is told apart from the maxPasses−1 after it.
+type pass struct{ e *Engine }
 
 // Run implements engine.Pass.
 func (p *pass) Run(k engine.Kernel, out, in []*engine.Tensor) error {
@@ -252,15 +258,15 @@ func (p *pass) err() error {
 	if err := p.e.Err(); err != nil {
 		return err
 	}
-	if !p.open.Load() {
-		return fmt.Errorf("%w: the pass has ended", engine.ErrBusy)
+	if p.e.open.Load() != p {
+		return engine.ErrPassEnded
 	}
 	return nil
 }
 
 // End implements engine.Pass.
 func (p *pass) End() {
-	if p.open.CompareAndSwap(true, false) {
+	if p.e.open.CompareAndSwap(p, nil) {
 		p.e.pool.busy.Store(false)
 	}
 }

@@ -271,11 +271,29 @@ func testAdmission(r *rig) {
 	r.ok(p.Run(k, []*engine.Tensor{out}, []*engine.Tensor{out}))
 	p.End()
 	r.same("conj of a real", r.read(out), r.read(a))
+	r.wantIs("Run of a pass that has ended", p.Run(k, []*engine.Tensor{out}, []*engine.Tensor{a}), engine.ErrPassEnded)
 	r.ok(r.e.Run(k, []*engine.Tensor{out}, []*engine.Tensor{a}))
+	testEndedPass(r, p, k, out, a)
 	r.ok(r.e.WarmUp())
 	r.ok(r.e.Synchronize())
 	if target := r.e.Target(); target != k.Target() || target.Width < 1 || target.Kind == "" {
 		r.Fatalf("target %+v, of the kernel %+v", target, k.Target())
+	}
+}
+
+// testEndedPass: a pass that has ended, old, neither runs nor ends anything while
+// later ones are open.
+func testEndedPass(r *rig, old engine.Pass, k engine.Kernel, out, a *engine.Tensor) {
+	for range 3 {
+		p, err := r.e.Begin()
+		r.ok(err)
+		r.wantIs("Run of a pass that has ended beside another", old.Run(k, []*engine.Tensor{out}, []*engine.Tensor{a}), engine.ErrPassEnded)
+		old.End()
+		_, err = r.e.Begin()
+		r.wantIs("Begin after the second End of another pass", err, engine.ErrBusy)
+		r.ok(p.Run(k, []*engine.Tensor{out}, []*engine.Tensor{a}))
+		p.End()
+		old = p
 	}
 }
 

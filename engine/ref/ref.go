@@ -132,7 +132,7 @@ func (p *pass) End() {
 // Run implements engine.Pass.
 func (p *pass) Run(k engine.Kernel, out, in []*engine.Tensor) error {
 	if p.e == nil {
-		return engine.ErrClosed
+		return engine.ErrPassEnded
 	}
 	if err := p.e.Err(); err != nil {
 		return err
