@@ -18,8 +18,13 @@ var (
 	ErrPoolTaken = errors.New("cpu: the pool backs an engine already: build one pool per engine")
 	// ErrPoolClosed: the pool was closed.
 	ErrPoolClosed = errors.New("cpu: the pool is closed")
-	// ErrGoexit is the value of the Panic of a body that called runtime.Goexit.
-	ErrGoexit = errors.New("cpu: the body called runtime.Goexit")
+	// ErrWorkerLost: a body called runtime.Goexit, which ends the thread, and
+	// OnStart failed on the thread that was to take its place. The pool cannot
+	// Enter any more; operations run on the workers that are left.
+	ErrWorkerLost = errors.New("cpu: a worker is lost: close the pool and make another")
+	// ErrGoexit is the value of the Panic of a body that called runtime.Goexit,
+	// and the failure of an OnStart that did.
+	ErrGoexit = errors.New("cpu: runtime.Goexit was called")
 )
 
 // PoolOptions describe a pool.
@@ -32,7 +37,9 @@ type PoolOptions struct {
 	// OnStart is called on each thread of the pool, with 1 ≤ worker <
 	// Workers, before it takes work; this is the place to pin it. A failure
 	// makes NewPool fail. Worker 0 is the caller's own thread, and its
-	// placement the caller's business. nil: nothing.
+	// placement the caller's business. It is called again on the thread that
+	// takes the place of one whose body called runtime.Goexit; a failure then
+	// is ErrWorkerLost. nil: nothing.
 	OnStart func(worker int) error
 
 	// Spin is how long a worker with nothing to do watches for work, or for
@@ -73,6 +80,7 @@ type Pool struct {
 
 	workers  []worker
 	panicked atomic.Pointer[Panic]
+	lost     atomic.Pointer[error] // why a worker has no thread any more
 	_        [64]byte
 	left     atomic.Int64 // parts not yet taken
 	_        [64]byte
@@ -87,6 +95,7 @@ type job interface{ part(w, p int) }
 type worker struct {
 	sleep  sleeper
 	direct atomic.Bool // an Enter wants this worker
+	exits  bool        // its body called Goexit; the part is done when it is replaced
 	_      [64]byte
 }
 
@@ -122,7 +131,7 @@ func NewPool(opts PoolOptions) (*Pool, error) {
 	for w := 1; w < p.width; w++ {
 		p.workers[w].sleep.init()
 		p.join.Add(1)
-		go p.work(w, started)
+		go p.work(w, func(err error) { started <- err })
 	}
 	var errs []error
 	for w := 1; w < p.width; w++ {
@@ -141,7 +150,7 @@ func NewPool(opts PoolOptions) (*Pool, error) {
 func (p *Pool) Workers() int { return p.width }
 
 // Threads returns the identities of the pool's threads, of workers 1, 2, …: on
-// Linux the kernel's thread ids.
+// Linux the kernel's thread ids. That of a lost worker is 0.
 func (p *Pool) Threads() []int64 {
 	ids := make([]int64, 0, p.width)
 	for w := 1; w < p.width; w++ {
@@ -155,12 +164,17 @@ func (p *Pool) Threads() []int64 {
 // the pool's threads. It is refused as an operation is, with ErrBusy,
 // ErrCallerInOwnPool or ErrPoolClosed, and keeps the engine busy. A panic in f
 // is a panic with a *Panic here, after all workers returned; the pool and the
-// engine stay usable. f must not call the engine: ErrCallerInOwnPool.
+// engine stay usable. So is a Goexit, after another thread took the place of the
+// one that it ended; if OnStart failed there, later calls of Enter are refused
+// with ErrWorkerLost. f must not call the engine: ErrCallerInOwnPool.
 func (p *Pool) Enter(f func(worker int)) error {
 	if err := p.admit(); err != nil {
 		return err
 	}
 	defer p.busy.Store(false)
+	if err := p.lost.Load(); err != nil {
+		return *err
+	}
 	p.occupy()
 	defer p.vacate()
 	p.body, p.parts = entered(f), p.width
@@ -294,39 +308,61 @@ func (p *Pool) execute(w, part int) {
 	defer func() {
 		if !normal {
 			v := recover()
-			if v == nil {
+			exits := v == nil
+			if exits {
 				v = ErrGoexit
 			}
 			p.panicked.CompareAndSwap(nil, &Panic{Value: v, Worker: w, Stack: debug.Stack()})
+			if exits && w != 0 {
+				p.workers[w].exits = true
+				return
+			}
 		}
-		if p.running.Add(-1) == 0 {
-			p.waiter.wake()
-		}
+		p.done()
 	}()
 	p.body.part(w, part)
 	normal = true
 }
 
-// work is the life of worker w.
-func (p *Pool) work(w int, started chan<- error) {
+// done counts a part as done.
+func (p *Pool) done() {
+	if p.running.Add(-1) == 0 {
+		p.waiter.wake()
+	}
+}
+
+// replaced ends the part in which worker w called Goexit, once its new thread has
+// started, or failed to: whoever is admitted next knows which.
+func (p *Pool) replaced(w int, err error) {
+	if err != nil {
+		err = fmt.Errorf("%w: its thread ended in a body that called runtime.Goexit, the next one: %w", ErrWorkerLost, err)
+		p.lost.CompareAndSwap(nil, &err)
+	}
+	p.done()
+}
+
+// work is the life of worker w, which says once whether it started.
+func (p *Pool) work(w int, started func(error)) {
 	runtime.LockOSThread() // never unlocked: the thread ends with the goroutine
 	defer p.join.Done()
-	ready := false
+	err := fmt.Errorf("cpu: OnStart of worker %d: %w", w, ErrGoexit) // unless hook returns
+	me := &p.workers[w]
 	defer func() {
-		if ready && !p.closed.Load() { // a body called Goexit
+		if err != nil {
+			started(err)
+		}
+		if me.exits {
+			me.exits = false
 			p.threads[w].Store(0)
 			p.join.Add(1)
-			go p.work(w, make(chan error, 1))
+			go p.work(w, func(err error) { p.replaced(w, err) })
 		}
 	}()
-	if err := p.hook(w); err != nil {
-		started <- err
+	if err = p.hook(w); err != nil {
 		return
 	}
 	p.threads[w].Store(threadID())
-	ready = true
-	started <- nil
-	me := &p.workers[w]
+	started(nil)
 	for !p.closed.Load() {
 		if me.direct.CompareAndSwap(true, false) {
 			p.execute(w, w)

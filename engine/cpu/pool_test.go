@@ -282,54 +282,9 @@ func enterable(t *testing.T, width int) *cpu.Pool {
 	return pool
 }
 
-// A pass that has ended is told apart from an Enter that is going on.
-func TestEndedPassBesideEnter(t *testing.T) {
-	pool := enterable(t, 2)
-	e, err := cpu.New(pool, cpu.Options{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pass, err := e.Begin()
-	if err != nil {
-		t.Fatal(err)
-	}
-	pass.End()
-	if err := pool.Enter(func(w int) {
-		if w != 0 {
-			return
-		}
-		if err := pass.Run(nil, nil, nil); !errors.Is(err, engine.ErrPassEnded) {
-			t.Errorf("Run of the pass: %v", err)
-		}
-		pass.End()
-		if _, err := e.Begin(); !errors.Is(err, engine.ErrCallerInOwnPool) {
-			t.Errorf("Begin after the second End: %v", err)
-		}
-	}); err != nil {
-		t.Error(err)
-	}
-	if err := e.Close(); err != nil {
-		t.Error(err)
-	}
-}
-
-// Passes allocate nothing.
-func TestPassAllocates(t *testing.T) {
-	e := open(t, 1, cpu.Options{})
-	if n := testing.AllocsPerRun(1000, func() {
-		p, err := e.Begin()
-		if err != nil {
-			t.Fatal(err)
-		}
-		p.End()
-	}); n != 0 {
-		t.Errorf("a pass takes %g allocations", n)
-	}
-}
-
 func TestEnterPanics(t *testing.T) {
-	boom := errors.New("boom")
 	for _, bad := range []int{0, 1} {
+		boom := []error{errors.New("boom"), cpu.ErrGoexit}[bad] // a value that is no Goexit by itself
 		pool := enterable(t, 2)
 		e, err := cpu.New(pool, cpu.Options{})
 		if err != nil {
