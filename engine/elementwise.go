@@ -8,7 +8,9 @@ import "fmt"
 //
 // Functions of float32 and complex64 are computed in double precision and
 // rounded once. Real functions follow the special cases of package math,
-// complex ones those and the branch cuts of package math/cmplx.
+// complex ones those and the branch cuts of package math/cmplx (W. Kahan, Branch
+// cuts for complex elementary functions, 1987). In brackets: the complex function of
+// z = x + iy where the formula of the real one does not say it, or the source.
 type Unary uint8
 
 // The functions of one element. "Real" stands for int32, int64, float32 and
@@ -16,31 +18,31 @@ type Unary uint8
 const (
 	Neg  Unary = 1 + iota // −x; real and complex; integers wrap
 	Abs                   // |x|; real, of integers −2ⁿ⁻¹ wraps; of complex numbers the modulus, real, without undue overflow
-	Sign                  // −1, 0 or 1; real, zeros and NaN are kept; of complex numbers x/|x|, and 0 of 0
-	Not                   // logical not; bool
+	Sign                  // x/|x|: −1 or 1; real, zeros and NaN are kept; of complex numbers the like, and 0 of 0 (numpy 2's sign)
+	Not                   // ¬x; bool
 
-	IsFinite // neither infinite nor NaN, in both parts; float and complex; bool out
-	IsNaN    // NaN in any part; float and complex; bool out
+	IsFinite // |x| < ∞, in both parts: neither infinite nor NaN; float and complex; bool out (C99's isfinite)
+	IsNaN    // x ≠ x, in any part; float and complex; bool out (C99's isnan)
 
-	Exp   // eˣ; float, complex
-	Log   // ln x; float, complex (principal value, −π < Im ≤ π)
-	Expm1 // eˣ − 1, accurate near 0; float
-	Log1p // ln(1 + x), accurate near 0; float
-	Sin   // float (radians), complex
-	Cos   // float (radians), complex
-	Tan   // float (radians), complex
-	Asin  // float, complex
-	Acos  // float, complex
-	Atan  // float, complex
-	Sinh  // float, complex
-	Cosh  // float, complex
-	Tanh  // float, complex
-	Sqrt  // float (NaN below −0), complex (right half plane)
+	Exp   // eˣ; float, complex (eˣ cos y + i eˣ sin y)
+	Log   // ln x; float, complex (ln |z| + i arg z, −π ≤ Im ≤ π)
+	Expm1 // eˣ − 1, accurate near 0; float (C99's expm1)
+	Log1p // ln(1 + x), accurate near 0; float (C99's log1p)
+	Sin   // sin x, of radians; float, complex (sin x cosh y + i cos x sinh y)
+	Cos   // cos x, of radians; float, complex (cos x cosh y − i sin x sinh y)
+	Tan   // tan x = sin x / cos x, of radians; float, complex
+	Asin  // arcsin x, −π/2 … π/2, NaN beyond ±1; float, complex (−i ln(iz + √(1 − z²)))
+	Acos  // arccos x, 0 … π, NaN beyond ±1; float, complex (π/2 − arcsin z)
+	Atan  // arctan x, −π/2 … π/2; float, complex (½i (ln(1 − iz) − ln(1 + iz)))
+	Sinh  // (eˣ − e⁻ˣ)/2; float, complex (sinh x cos y + i cosh x sin y)
+	Cosh  // (eˣ + e⁻ˣ)/2; float, complex (cosh x cos y + i sinh x sin y)
+	Tanh  // sinh x / cosh x; float, complex
+	Sqrt  // √x; float (NaN below −0), complex (right half plane)
 	Rsqrt // 1/√x; float, complex
-	Erf   // 2/√π ∫₀ˣ e^(−t²) dt; float
+	Erf   // 2/√π ∫₀ˣ e^(−t²) dt; float (C99's erf)
 
-	Real // real part; complex; real out
-	Imag // imaginary part; complex; real out
+	Real // Re z = x, the real part; complex; real out
+	Imag // Im z = y, the imaginary part; complex; real out
 
 	unaryEnd
 )
@@ -187,22 +189,22 @@ const (
 	Sub       Binary = 1 + iota // x − y; real and complex; integers wrap
 	Div                         // x / y; real and complex. Integers truncate towards zero; a zero divisor is a *NumericalError
 	Rem                         // x − y·trunc(x/y), with the sign of x (C's fmod); real; an integer divided by zero is a *NumericalError
-	Max                         // the greater; real; NaN if either is, +0 over −0
-	Min                         // the smaller; real; NaN if either is, −0 over +0
-	Pow                         // x^y; float, complex
-	Atan2                       // the angle, −π … π, of the point of ordinate x and abscissa y; float
-	LogAddExp                   // ln(eˣ + e^y), without overflow; float
+	Max                         // max(x, y); real; NaN if either is, +0 over −0 (IEEE 754-2019's maximum)
+	Min                         // min(x, y); real; NaN if either is, −0 over +0 (IEEE 754-2019's minimum)
+	Pow                         // x^y; float (C99's pow), complex (e^(y ln x))
+	Atan2                       // arctan(x/y) in the quadrant of the point of ordinate x and abscissa y, −π … π; float (C99's atan2)
+	LogAddExp                   // ln(eˣ + e^y), without overflow; float (numpy's logaddexp)
 
-	And // bool
-	Or  // bool
-	Xor // bool
+	And // x ∧ y; bool
+	Or  // x ∨ y; bool
+	Xor // x ⊕ y, one and not both; bool
 
-	Equal        // any dtype; bool out; NaN equals nothing
-	NotEqual     // any dtype; bool out
-	Less         // real; bool out; false with NaN, as are the three below
-	LessEqual    // real; bool out
-	Greater      // real; bool out
-	GreaterEqual // real; bool out
+	Equal        // x = y; any dtype; bool out; NaN equals nothing
+	NotEqual     // x ≠ y; any dtype; bool out
+	Less         // x < y; real; bool out; false with NaN
+	LessEqual    // x ≤ y; real; bool out; false with NaN
+	Greater      // x > y; real; bool out; false with NaN
+	GreaterEqual // x ≥ y; real; bool out; false with NaN
 
 	MakeComplex // x + iy, of float32 or float64; complex out
 
@@ -242,8 +244,8 @@ type Ternary uint8
 
 // The functions of three elements.
 const (
-	Select Ternary = 1 + iota // x ? y : z, for bool x and y, z of any one dtype
-	Clamp                     // min(max(x, y), z): x into [y, z], as Max and Min; real
+	Select Ternary = 1 + iota // y where x is true, else z, for bool x and y, z of any one dtype (numpy's where)
+	Clamp                     // min(max(x, y), z): x into [y, z], as Max and Min; real (numpy's clip)
 
 	ternaryEnd
 )
@@ -300,7 +302,7 @@ func (Cast) MayAlias(out, in int) bool { return true }
 // Infer implements Op.
 func (c Cast) Infer(in []Spec) ([]Spec, error) { return inferCast("Cast", c.To, in) }
 
-// Convert is Cast where every value survives: the first element, in row-major
+// Convert is out = in as dtype To, as Cast, where every value survives: the first element, in row-major
 // order, that To cannot hold exactly is a *NumericalError with ErrInexact. A
 // NaN is held by any floating type; to bool only 0 and 1 convert.
 type Convert struct{ To DType }

@@ -3,7 +3,8 @@ package engine
 // Gather is out = in 0 with the positions of Axis named by in 1, an index tensor
 // of int32 or int64: out[a…, j…, b…] = x[a…, index[j…], b…]; the axes of the
 // index tensor take the place of Axis. An index outside the axis is a
-// *NumericalError with ErrIndexRange. No output may overlap an input.
+// *NumericalError with ErrIndexRange. No output may overlap an input. It is numpy's
+// take.
 type Gather struct{ Axis int }
 
 // Name implements Op.
@@ -46,7 +47,8 @@ func wantIndex(op string, in []Spec, n, axis int) error {
 
 // TakeAlong is out[…, k, …] = x[…, index[…, k, …], …] along Axis, for an index
 // tensor (in 1, int32 or int64) whose extents are those of x but along Axis.
-// ArgSort's result puts in order so. Errors and overlap as Gather.
+// ArgSort's result puts in order so (numpy's take_along_axis). Errors and overlap as
+// Gather.
 type TakeAlong struct{ Axis int }
 
 // Name implements Op.
@@ -114,8 +116,9 @@ func (s Scatter) Infer(in []Spec) ([]Spec, error) {
 	return []Spec{x.Compact()}, nil
 }
 
-// Sort is in with every line along Axis in rising, or falling, order; real
-// dtypes. NaN counts as the greatest. Out may equal in.
+// Sort is out = in with every line along Axis in rising, or falling, order:
+// out[…, k, …] ≤, or ≥, out[…, k+1, …]; real dtypes. NaN counts as the greatest, as in
+// numpy's sort. Out may equal in.
 type Sort struct {
 	Axis       int
 	Descending bool
@@ -130,8 +133,9 @@ func (Sort) MayAlias(out, in int) bool { return true }
 // Infer implements Op.
 func (s Sort) Infer(in []Spec) ([]Spec, error) { return inferAlong("Sort", realSet, s.Axis, in) }
 
-// ArgSort is the int64 positions along Axis that put every line in the order of
-// Sort; equal elements stay in theirs.
+// ArgSort is out = the int64 positions along Axis that put every line in the order of
+// Sort: in[…, out[…, k, …], …] rises, or falls, with k; equal elements stay in their
+// order (numpy's stable argsort).
 type ArgSort struct {
 	Axis       int
 	Descending bool
@@ -153,8 +157,8 @@ func (s ArgSort) Infer(in []Spec) ([]Spec, error) {
 }
 
 // TopK is, in two outputs, the K greatest elements of every line along Axis in
-// falling order, and their int64 positions: the first K of Sort and ArgSort,
-// descending. No output may overlap the input.
+// falling order, and their int64 positions, out 0[…, k, …] = in[…, out 1[…, k, …], …]:
+// the first K of Sort and ArgSort, descending. No output may overlap the input.
 type TopK struct{ Axis, K int }
 
 // Name implements Op.

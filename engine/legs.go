@@ -57,12 +57,12 @@ func (p ApplyMatrix) Dot(rank int) (d DotGeneral, order Axes) {
 	return DotGeneral{ContractL: AxesOf(p.Axis), ContractR: AxesOf(1), ConjR: p.Conj}, AxesOf(append(axes, p.Axis)...)
 }
 
-// FuseAxes reads a tensor with fewer axes: axis k of out runs over Counts[k] axes of
-// in, the next ones in Order, the last of them fastest. Order is a permutation of
-// in's axes, which Counts shares out; a count of 0 makes an axis of extent 1. A
-// tensor of axes 0…3 becomes the matrix of axes (0, 2) by (1, 3) with Order
-// (0, 2, 1, 3), Counts (2, 2). It copies; where a view says the same,
-// Tensor.Permute and Tensor.Reshape make it.
+// FuseAxes is out = the elements of in, in the row-major order of the axes Order, with
+// fewer axes: axis k of out runs over Counts[k] axes of in, the next ones in Order, the
+// last of them fastest. Order is a permutation of in's axes, which Counts shares out; a
+// count of 0 makes an axis of extent 1. A tensor of axes 0…3 becomes the matrix of axes
+// (0, 2) by (1, 3) with Order (0, 2, 1, 3), Counts (2, 2). It copies; where a view says
+// the same, Tensor.Permute and Tensor.Reshape make it.
 type FuseAxes struct {
 	structural
 	Order  Axes
@@ -91,8 +91,8 @@ func (f FuseAxes) Moves(in, out []Spec) []Move {
 	return []Move{whole(0, 0, splitView(out[0], in[0].Shape, f.Order, f.Counts), from)}
 }
 
-// SplitAxes undoes FuseAxes of the same Order and Counts: in's axes, each the fusion
-// of Counts[k] axes, become a tensor of the given Shape. It copies.
+// SplitAxes is the out of which in = FuseAxes of the same Order and Counts: in's axes,
+// each the fusion of Counts[k] axes, become a tensor of the given Shape. It copies.
 type SplitAxes struct {
 	structural
 	Shape  Shape

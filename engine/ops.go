@@ -18,8 +18,8 @@ func (Copy) Infer(in []Spec) ([]Spec, error) {
 	return []Spec{in[0].Compact()}, nil
 }
 
-// Permute is out[i_0, …] = in whose axis Axes[k] is axis k of out: a copy in
-// permuted order. Tensor.Permute is the view.
+// Permute is out[i_0, …] = in[j_0, …] with j_{Axes[k]} = i_k: axis Axes[k] of in is
+// axis k of out (numpy's transpose). It copies; Tensor.Permute is the view.
 type Permute struct{ Axes Axes }
 
 // Name implements Op.
@@ -40,8 +40,8 @@ func (p Permute) Infer(in []Spec) ([]Spec, error) {
 	return []Spec{s.Compact()}, nil
 }
 
-// Reshape is out = the elements of in, in row-major order, in another shape: a
-// copy. Tensor.Reshape is the view.
+// Reshape is out = the elements of in, in row-major order, in another shape of as
+// many elements (numpy's reshape). It copies; Tensor.Reshape is the view.
 type Reshape struct{ Shape Shape }
 
 // Name implements Op.
@@ -62,9 +62,9 @@ func (r Reshape) Infer(in []Spec) ([]Spec, error) {
 	return []Spec{out}, nil
 }
 
-// Diagonal is out = in at equal indices of axes A and B, whose extents must be
-// equal: axis A runs along the diagonal, axis B is gone. It copies;
-// Tensor.Diagonal is the view.
+// Diagonal is out[…, i, …] = in[…, i, …, i, …], in at equal indices of axes A and B,
+// whose extents must be equal: axis A runs along the diagonal, axis B is gone. It
+// copies; Tensor.Diagonal is the view.
 type Diagonal struct{ A, B int }
 
 // Name implements Op.
@@ -136,7 +136,7 @@ func (s Scale) Infer(in []Spec) ([]Spec, error) {
 	return out, err
 }
 
-// Conj is out = the complex conjugate of in; a copy for other numeric dtypes.
+// Conj is out = x − iy for elements x + iy of in; a copy for other numeric dtypes.
 // Out may equal in.
 type Conj struct{}
 
@@ -159,8 +159,7 @@ func inferElementwise(op string, in []Spec, n int) ([]Spec, error) {
 	return []Spec{in[0].Compact()}, nil
 }
 
-// ReduceSum is out = the sum of in over Axes, which are gone; for numeric
-// dtypes. The sum over no elements is 0, over no axes a copy. Integers wrap.
+// ReduceSum is out = Σ in over Axes, which are gone; for numeric dtypes. The sum over no elements is 0, over no axes a copy. Integers wrap.
 // The order of summation of an engine depends on the spec alone, never on its
 // width.
 type ReduceSum struct{ Axes Axes }

@@ -8,8 +8,7 @@ import (
 // Creation: operations without inputs. Any engine fills any layout; the values
 // depend on the operation alone.
 
-// Fill is a tensor of Spec's dtype and shape, every element Value (0 unless
-// given). Spec must be compact.
+// Fill is out[i…] = Value (0 unless given), of Spec's dtype and shape. Spec must be compact.
 type Fill struct {
 	Spec  Spec
 	Value Factor
@@ -30,8 +29,8 @@ func (f Fill) Infer(in []Spec) ([]Spec, error) {
 	return out, err
 }
 
-// Iota is a tensor of Spec's dtype and shape whose elements are their own
-// position along Axis: 0, 1, …; numeric dtypes. Spec must be compact.
+// Iota is out[…, k, …] = k along Axis, of Spec's dtype and shape: 0, 1, …; numeric
+// dtypes (StableHLO's iota). Spec must be compact.
 type Iota struct {
 	Spec Spec
 	Axis int
@@ -61,7 +60,8 @@ const (
 	Normal                      // mean 0, variance 1 (of each part), by Box and Muller; float and complex
 )
 
-// Random is a tensor of Spec's dtype and shape of independent random numbers.
+// Random is out[i] = f(Philox(First + i)), independent random numbers of Spec's dtype
+// and shape.
 // Element i in row-major order is made from the i-th block of the generator
 // Philox4x32-10 (J. Salmon et al., Parallel random numbers: as easy as 1, 2, 3,
 // SC 2011) under the key Seed, counted from First on in stream Stream: the same on any

@@ -6,20 +6,20 @@ import "fmt"
 type Reduction uint8
 
 // The reductions. ReduceSum is an operation of its own. Of no elements they are
-// what is said in brackets, or a *ShapeError.
+// what is said in square brackets, or a *ShapeError.
 const (
 	ReduceProd Reduction = 1 + iota // ∏ x [1]; real, complex; integers wrap
-	ReduceMax                       // the greatest, as Max; real
-	ReduceMin                       // the smallest, as Min; real
+	ReduceMax                       // max x, as Max; real
+	ReduceMin                       // min x, as Min; real
 	ReduceMean                      // Σ x / n [NaN]; float, complex
-	ReduceAny                       // some is true [false]; bool
-	ReduceAll                       // every one is true [true]; bool
-	ArgMax                          // int64 position of the first of the greatest, or of the first NaN; real
-	ArgMin                          // int64 position of the first of the smallest, or of the first NaN; real
+	ReduceAny                       // ⋁ x [false]: some is true; bool
+	ReduceAll                       // ⋀ x [true]: every one is true; bool
+	ArgMax                          // argmax x: int64 position of the first of the greatest, or of the first NaN; real (numpy's argmax)
+	ArgMin                          // argmin x: int64 position of the first of the smallest, or of the first NaN; real (numpy's argmin)
 	Norm1                           // Σ |x| [0]; float, complex; real out
-	Norm2                           // √Σ |x|² [0], without undue overflow or underflow; float, complex; real out
+	Norm2                           // √Σ |x|² [0], without undue overflow or underflow; float, complex; real out (BLAS's nrm2)
 	NormInf                         // max |x| [0]; NaN if any is; float, complex; real out
-	LogSumExp                       // ln Σ eˣ [−∞], without overflow; float
+	LogSumExp                       // ln Σ eˣ [−∞], without overflow; float (scipy's logsumexp)
 
 	reductionEnd
 )

@@ -52,7 +52,7 @@ func fillAll(out Spec) Move { return Move{In: -1, To: out} }
 
 // BroadcastInDim is out[i_0, …] = in[…, i_{Axes[k]} or 0, …]: axis k of in becomes
 // axis Axes[k] of Shape; an axis of extent 1 is repeated, and so is in along the
-// axes that are not listed. Axes must rise.
+// axes that are not listed. Axes must rise. It is StableHLO's broadcast_in_dim.
 type BroadcastInDim struct {
 	structural
 	Shape Shape
@@ -102,7 +102,7 @@ func (b BroadcastInDim) Moves(in, out []Spec) []Move {
 }
 
 // Slice is out[i_0, …] = in[Start[0] + i_0·Step[0], …], of shape Count, with an
-// entry of each list per axis. Steps may be negative.
+// entry of each list per axis. Steps may be negative, as in numpy's slices.
 type Slice struct {
 	structural
 	Start, Count, Step List
@@ -150,8 +150,8 @@ func part(s Spec, axis, start, count, step int) (v Spec, shift int) {
 	return v, shift
 }
 
-// Pad is in with Low[i] elements of Value before and High[i] after it along each
-// axis i. Value is 0 unless given, and must fit the dtype; for bool, 0 or 1.
+// Pad is out[i_0, …] = in[i_0 − Low[0], …] where that is an element of in, else Value:
+// Low[k] elements before and High[k] after it along each axis k. Value is 0 unless given, and must fit the dtype; for bool, 0 or 1.
 type Pad struct {
 	Low, High List
 	Value     Factor
@@ -212,8 +212,9 @@ func (p Pad) Moves(in, out []Spec) []Move {
 	return []Move{fillAll(out[0]), m}
 }
 
-// Concat is its inputs, one or more of one dtype, one after another along Axis;
-// the other extents are equal.
+// Concat is out[…, k, …] = input m[…, k − (extents of inputs 0 … m−1), …] along Axis:
+// its inputs, one or more of one dtype, one after another; the other extents are
+// equal (numpy's concatenate).
 type Concat struct {
 	structural
 	Axis int
@@ -269,7 +270,7 @@ func (c Concat) Moves(in, out []Spec) (moves []Move) {
 }
 
 // Stack is out[…, k, …] = input k, along a new axis at position Axis; the inputs,
-// one or more, have one dtype and shape.
+// one or more, have one dtype and shape (numpy's stack).
 type Stack struct {
 	structural
 	Axis int
@@ -307,8 +308,9 @@ func (s Stack) Moves(in, out []Spec) (moves []Move) {
 	return moves
 }
 
-// Split is in cut along Axis into as many outputs as Sizes has entries, of these
-// extents, which add up to that of the axis.
+// Split is output m[…, k, …] = in[…, Sizes[0] + … + Sizes[m−1] + k, …]: in cut along
+// Axis into as many outputs as Sizes has entries, of these extents, which add up to
+// that of the axis. It undoes Concat.
 type Split struct {
 	structural
 	Axis  int
@@ -355,7 +357,8 @@ func (s Split) Moves(in, out []Spec) (moves []Move) {
 	return moves
 }
 
-// Reverse is in with the order along each of Axes reversed.
+// Reverse is out[…, k, …] = in[…, n − 1 − k, …] along each of Axes, of extent n
+// (StableHLO's reverse, numpy's flip).
 type Reverse struct {
 	structural
 	Axes Axes
@@ -390,7 +393,7 @@ func (r Reverse) Moves(in, out []Spec) []Move {
 }
 
 // Roll is out[…, (k + Shift) mod n, …] = in[…, k, …] along Axis; Shift may be
-// negative or beyond n.
+// negative or beyond n (numpy's roll).
 type Roll struct {
 	structural
 	Axis, Shift int
@@ -417,8 +420,9 @@ func (r Roll) Moves(in, out []Spec) (moves []Move) {
 	return moves
 }
 
-// DiagonalIn puts axis A of in on the diagonal of axes A and B of out, 0
-// elsewhere: the inverse of Diagonal{A, B}. B is counted in out.
+// DiagonalIn is out[…, i, …, j, …] = in[…, i, …] where i = j, else 0: axis A of in on
+// the diagonal of axes A and B of out, the inverse of Diagonal{A, B}. B is counted in
+// out.
 type DiagonalIn struct {
 	structural
 	A, B int
@@ -458,8 +462,8 @@ func (d DiagonalIn) Moves(in, out []Spec) []Move {
 	return []Move{fillAll(out[0]), whole(0, 0, to, in[0])}
 }
 
-// Tril keeps the elements [i, j] of the last two axes with j ≤ i + K and sets the
-// others to 0.
+// Tril is out[…, i, j] = in[…, i, j] where j ≤ i + K, else 0, over the last two axes
+// (numpy's tril).
 type Tril struct {
 	structural
 	K int
@@ -476,8 +480,8 @@ func (t Tril) Moves(in, out []Spec) []Move {
 	return triangle(in[0], out[0], func(i, n int) (lo, hi int) { return 0, clampInt(t.K, -i-1, n-i-1) + i + 1 })
 }
 
-// Triu keeps the elements [i, j] of the last two axes with j ≥ i + K and sets the
-// others to 0.
+// Triu is out[…, i, j] = in[…, i, j] where j ≥ i + K, else 0, over the last two axes
+// (numpy's triu).
 type Triu struct {
 	structural
 	K int

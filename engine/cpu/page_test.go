@@ -9,6 +9,8 @@ import (
 	"go/token"
 	"io/fs"
 	"os"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 
@@ -22,31 +24,51 @@ var rewrite = flag.Bool("rewrite", false, "rewrite docs/operations.md")
 
 const page = "../../docs/operations.md"
 
+// functionTypes are the operations of package engine whose constants are listed in
+// their place.
+var functionTypes = []string{"Unary", "Binary", "Ternary", "Reduction", "Reduce"}
+
 // comments returns what the source of package engine says about its constants
-// and types.
-func comments(t *testing.T) map[string]string {
+// and types, and the names of those that are operations: types that infer, and the
+// exported constants of functionTypes.
+func comments(t *testing.T) (all map[string]string, ops []string) {
 	t.Helper()
 	set := token.NewFileSet()
-	all := map[string]string{}
+	all = map[string]string{}
 	list, err := fs.Glob(os.DirFS(".."), "*.go")
 	if err != nil {
 		t.Fatal(err)
 	}
 	for _, name := range list {
+		if strings.HasSuffix(name, "_test.go") {
+			continue
+		}
 		file, err := parser.ParseFile(set, "../"+name, nil, parser.ParseComments)
 		if err != nil {
 			t.Fatal(err)
 		}
 		for _, d := range file.Decls {
+			if f, ok := d.(*ast.FuncDecl); ok && f.Name.Name == "Infer" && f.Recv != nil {
+				if r, ok := f.Recv.List[0].Type.(*ast.Ident); ok && !slices.Contains(functionTypes, r.Name) {
+					ops = append(ops, r.Name)
+				}
+			}
 			g, ok := d.(*ast.GenDecl)
 			if !ok {
 				continue
 			}
+			functions := false
 			for _, s := range g.Specs {
 				switch s := s.(type) {
 				case *ast.ValueSpec:
 					if s.Comment != nil {
 						all[s.Names[0].Name] = oneLine(s.Comment.Text())
+					}
+					if r, ok := s.Type.(*ast.Ident); ok && g.Tok == token.CONST {
+						functions = slices.Contains(functionTypes, r.Name)
+					}
+					if functions && s.Names[0].IsExported() {
+						ops = append(ops, s.Names[0].Name)
 					}
 				case *ast.TypeSpec:
 					all[s.Name.Name] = oneLine(g.Doc.Text())
@@ -54,7 +76,7 @@ func comments(t *testing.T) map[string]string {
 			}
 		}
 	}
-	return all
+	return all, ops
 }
 
 func oneLine(s string) string {
@@ -69,7 +91,7 @@ func render(t *testing.T) string {
 		t.Fatal(err)
 	}
 	defer host.Close()
-	docs := comments(t)
+	docs, _ := comments(t)
 	var b strings.Builder
 	b.WriteString(`# Operations
 
@@ -84,11 +106,7 @@ the last place of the result, of its modulus where it is complex; arithmetic of 
 `)
 	for _, s := range enginetest.Vocabulary() {
 		types, in, engines := support(t, s, []engine.Execution{ref.New(), host})
-		doc := docs[s.Doc]
-		if doc == "" {
-			t.Errorf("%s has no comment", s.Doc)
-		}
-		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", s.Op(engine.Float64).Name(), doc, types, in, engines, s.Accuracy)
+		fmt.Fprintf(&b, "| %s | %s | %s | %s | %s | %s |\n", s.Op(engine.Float64).Name(), docs[s.Doc], types, in, engines, s.Accuracy)
 	}
 	return b.String()
 }
@@ -155,5 +173,34 @@ func TestOperationsPage(t *testing.T) {
 	got, err := os.ReadFile(page)
 	if err != nil || string(got) != want {
 		t.Fatalf("docs/operations.md is stale (%v): go test ./engine/cpu -run OperationsPage -rewrite", err)
+	}
+}
+
+// Every operation in the source is in the vocabulary, and has a comment with its
+// formula: of a function it comes first, before the types.
+func TestOperationsAreDocumented(t *testing.T) {
+	docs, ops := comments(t)
+	listed := map[string]bool{}
+	for _, s := range enginetest.Vocabulary() {
+		listed[s.Doc] = true
+	}
+	if len(ops) < 60 || len(listed) != len(ops) {
+		t.Errorf("%d operations in the source, %d in the vocabulary", len(ops), len(listed))
+	}
+	types := regexp.MustCompile(`^(bool|int|real|float|complex|any)`)
+	for _, name := range ops {
+		doc := docs[name]
+		formula := !types.MatchString(doc)
+		if strings.HasPrefix(doc, name+" ") { // a type
+			formula = strings.Contains(doc, " = ")
+		}
+		switch {
+		case !listed[name]:
+			t.Errorf("%s is not in enginetest.Vocabulary", name)
+		case doc == "":
+			t.Errorf("%s has no comment", name)
+		case !formula:
+			t.Errorf("the comment of %s has no formula: %s", name, doc)
+		}
 	}
 }
