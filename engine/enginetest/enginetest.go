@@ -52,6 +52,7 @@ func Run(t *testing.T, open Make) {
 		{"ContractionSpecials", testContractionSpecials},
 		{"Convenience", testConvenience},
 		{"Functions", testFunctions},
+		{"FarAngles", testFarAngles},
 		{"FunctionRules", testFunctionRules},
 		{"DivideByZero", testDivideByZero},
 		{"Cast", testCast},

@@ -134,6 +134,41 @@ func testFunctions(r *rig) {
 	}
 }
 
+// farAngles are angles, their sines and their cosines, of numpy in extended
+// precision. The fourth is the float64 nearest to an odd multiple of π/2.
+var farAngles = [][3]float64{
+	{1e+22, -0.8522008497671888, 0.523214785395139},
+	{1e+300, -0.8178819121159085, -0.5753861119575491},
+	{1.0715086071862673e+301, -0.15920170308624243, 0.9872460775989135},
+	{5.319372648326541e+255, 1.0, -4.687165924254628e-19},
+	{-8589934595.0, 0.7303778890207576, -0.6830432923538463},
+}
+
+// testFarAngles: trigonometric functions keep their digits at any angle.
+func testFarAngles(r *rig) {
+	n := 8 * len(farAngles) // whole vectors of them
+	x := r.input(compact, engine.Float64, []int{n}, func(i []int) complex128 { return complex(farAngles[i[0]%len(farAngles)][0], 0) })
+	for _, c := range []struct {
+		op engine.Unary
+		of func(sin, cos float64) float64
+	}{
+		{engine.Sin, func(sin, _ float64) float64 { return sin }},
+		{engine.Cos, func(_, cos float64) float64 { return cos }},
+		{engine.Tan, func(sin, cos float64) float64 { return sin / cos }},
+	} {
+		got, ok := r.run(c.op, []*engine.Tensor{x}, compact)
+		if !ok {
+			continue
+		}
+		want := make([]complex128, n)
+		for i := range want {
+			a := farAngles[i%len(farAngles)]
+			want[i] = complex(c.of(a[1], a[2]), 0)
+		}
+		r.near(c.op.Name()+" far out", engine.Float64, allowance{ulps: Ulps}, got, want)
+	}
+}
+
 // allowance is how far from the true value results may be, in units in the last
 // place of theirs, or of least if that is more.
 type allowance struct{ ulps, least float64 }

@@ -73,7 +73,7 @@ func unaryReal(f engine.Unary, x float64) value {
 	}
 	return real64(map[engine.Unary]func(float64) float64{
 		engine.Exp: math.Exp, engine.Log: math.Log, engine.Expm1: math.Expm1, engine.Log1p: math.Log1p,
-		engine.Sin: math.Sin, engine.Cos: math.Cos, engine.Tan: tan, engine.Atan: math.Atan,
+		engine.Sin: elementary.Sin, engine.Cos: elementary.Cos, engine.Tan: elementary.Tan, engine.Atan: math.Atan,
 		engine.Sinh: sinh, engine.Cosh: cosh, engine.Tanh: math.Tanh, engine.Sqrt: math.Sqrt, engine.Erf: math.Erf,
 	}[f](x))
 }
@@ -100,15 +100,6 @@ func unaryComplex(f engine.Unary, z complex128) value {
 		engine.Sinh: elementary.ComplexSinh, engine.Cosh: elementary.ComplexCosh, engine.Tanh: elementary.ComplexTanh,
 		engine.Sqrt: elementary.ComplexSqrt, engine.Rsqrt: elementary.ComplexRsqrt,
 	}[f](z)}
-}
-
-// tan divides, because math.Tan drops terms near multiples of π.
-func tan(x float64) float64 {
-	if x == 0 {
-		return x
-	}
-	sin, cos := math.Sincos(x)
-	return sin / cos
 }
 
 // sinh and cosh halve the power where eˣ alone is too great.
