@@ -70,7 +70,7 @@ func main() {
 	flag.IntVar(&o.pairs, "pairs", 5, "number of alternating pairs")
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of one command")
 	flag.DurationVar(&o.budget, "budget", 0, "begin no pair after this time, but make the least number; 0: no limit")
-	flag.IntVar(&o.least, "least", 3, "pairs to make whatever the budget")
+	flag.IntVar(&o.least, "least", 15, "pairs to make whatever the budget")
 	flag.BoolVar(&o.serve, "serve", false, "the commands stay and print a number for each line they read")
 	flag.BoolVar(&o.pin, "pin", false, "served commands run on one processor, the same for all, another at each start")
 	flag.BoolVar(&o.mean, "mean", false, "read printed rows and print the geometric mean of their ratios")

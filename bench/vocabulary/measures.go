@@ -11,12 +11,6 @@ import (
 
 const million = 1_000_000
 
-// names are the measures of whole arrays.
-func names() []string {
-	return []string{"add-f64", "mul-f64", "exp-f64", "tanh-f64", "log-f64", "sum-f64", "max-f64", "add-c128", "mul-c128", "exp-c128",
-		"tanh-c128", "log-c128", "sum-c128", "permute-2048x2", "permute-256x3", "permute-2x23", "permute-64", "gather", "scatter-add", "slice", "concat"}
-}
-
 // measure makes the operands of the measure NAME on e and returns what binds
 // its call on any engine.
 func measure(name string, e engine.Execution) (on, error) {
