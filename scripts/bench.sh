@@ -134,8 +134,9 @@ bench_vocabulary() {
     served "$name" '<=1' 31 "$v $name" "$numpy $name" 'ns, 10^6 elements; rival: numpy' 4s
   done
   # What a second processor gives is the machine's own: by the hour another, on a virtual one, and at times nothing.
-  for name in exp-4M:0.55 add-4M:0.95 {add,mul,exp,tanh,log,sum,max}-f64:1 {add,mul,exp,tanh,log,sum}-c128:1 \
-    permute-{2048x2,256x3,2x23,64}:1 {gather,scatter-add,slice,concat}:1; do
+  # Never slower than one: equal times come out equal to a twentieth.
+  for name in exp-4M:0.55 add-4M:0.95 {add,mul,exp,tanh,log,sum,max}-f64:1.05 {add,mul,exp,tanh,log,sum}-c128:1.05 \
+    permute-{2048x2,256x3,2x23,64}:1.05 {gather,scatter-add,slice,concat}:1.05; do
     commands=("two=$v ${name%:*} -workers 2" "one=$v ${name%:*}" "c-two=$build/workers 2" "c-one=$build/workers 1")
     rows=("workers-${name%:*}|two|one|<=${name#*:}|ns, two workers; rival: one; twin: two threads of C on work like exp|c-two|c-one")
     race 45 /dev/null -serve -budget 5s
