@@ -196,7 +196,7 @@ bench_contraction() {
     "beside-nobody|polls|nobody|<=1.2|the same over that without a coordinator, which is what the machine does by itself"
     "beside-c|c||<=1.2|p99 / median of the same products on two threads of C with nobody beside"
     "beside-c-one|c-one||<=1.2|the same on one thread of C")
-  race 3 /dev/null
+  race 15 /dev/null
   bench_einsum
 }
 
