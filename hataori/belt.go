@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"runtime/debug"
 	"sync"
 	"time"
 )
@@ -168,14 +167,23 @@ func (b *belt[T, U]) put(i int64, v *U) {
 func (b *belt[T, U]) read(ctx context.Context) {
 	defer b.ended.Done()
 	var i int64
-	done := false
+	done, inHas := false, false
 	defer func() {
-		if !done { // a panic, or a Goexit, which recover does not stop
-			b.sourceFailed(i, escaped(recover()))
+		switch err := recover(); { // a Goexit goes on, but nobody waits for more than this
+		case done:
+		case inHas:
+			b.end()
+			b.sinkFailed(i, unreturned(err))
+		default:
+			b.sourceFailed(i, unreturned(err))
 		}
 	}()
 	if s, ok := b.source.(interface{ stop() }); ok {
-		defer s.stop()
+		defer func() {
+			if err := apart(s.stop); err != nil && b.srcFail == nil {
+				b.sourceFailed(i, err)
+			}
+		}()
 	}
 	for b.waitRoom(ctx) {
 		v, err := b.source.Next(ctx)
@@ -195,7 +203,13 @@ func (b *belt[T, U]) read(ctx context.Context) {
 			b.sourceFailed(i, err)
 			return
 		}
-		if b.has != nil && b.has(i) {
+		has := false
+		if b.has != nil {
+			inHas = true
+			has = b.has(i)
+			inHas = false
+		}
+		if has {
 			b.skipped++
 		} else if !b.enter(i, v) {
 			break
@@ -203,14 +217,6 @@ func (b *belt[T, U]) read(ctx context.Context) {
 		i++
 	}
 	done = true
-}
-
-// escaped makes an error of what recover returned.
-func escaped(r any) error {
-	if r == nil {
-		return ErrGoexit
-	}
-	return fmt.Errorf("panic: %v\n\n%s", r, debug.Stack())
 }
 
 func (b *belt[T, U]) sourceFailed(i int64, err error) {
@@ -281,7 +287,7 @@ func (b *belt[T, U]) write(ctx context.Context) {
 	done := false
 	defer func() {
 		if !done {
-			b.sinkFailed(i, escaped(recover()))
+			b.sinkFailed(i, unreturned(recover()))
 		}
 	}()
 	var batch []finished[U]
@@ -349,6 +355,11 @@ func (b *belt[T, U]) taken() {
 }
 
 func (b *belt[T, U]) sinkFailed(i int64, err error) {
-	b.dstFail = b.call.streamEnd(ErrSink, "sink", i, err)
+	f := b.call.streamEnd(ErrSink, "sink", i, err)
+	b.mu.Lock()
+	if b.dstFail == nil { // the reader asks it, too, which results it has
+		b.dstFail = f
+	}
+	b.mu.Unlock()
 	b.cancel(errors.Join(errSinkFailed, err))
 }

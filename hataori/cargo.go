@@ -17,6 +17,7 @@ type packer[T, U any] struct {
 	in  *typed[T]
 	out *typed[U]
 	val U
+	at  int64 // the result that is unloaded
 
 	order order
 	count *atomic.Int64 // results unloaded
@@ -51,20 +52,20 @@ func (p *packer[T, U]) load(msg []byte, r farm.Range, max int) ([]byte, int64, *
 			size += wire.KeySize
 		}
 	}
-	msg, end, err := pack(msg, size, r, max, put)
-	if err != nil {
-		return msg, end, p.fault(KindEncode, end, "item", err)
+	k := startPacking(msg, size, r, max, put)
+	if p.in.Own {
+		k = k.runApart()
+	} else {
+		k.run()
 	}
-	return msg, end, nil
+	if k.close(); k.err != nil {
+		return k.msg, k.i, p.fault(KindEncode, k.i, "item", k.err)
+	}
+	return k.msg, k.i, nil
 }
 
-// encode appends one item and turns a panic of the codec into an error.
+// encode appends one item.
 func (p *packer[T, U]) encode(msg []byte, item *T) (out []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic in the codec: %v", r)
-		}
-	}()
 	out, err = p.in.Append(msg, item)
 	if err == nil && p.in.Size >= 0 && len(out)-len(msg) != p.in.Size {
 		err = fmt.Errorf("the codec promised %d bytes and appended %d", p.in.Size, len(out)-len(msg))
@@ -98,20 +99,30 @@ func (p *packer[T, U]) unload(results []byte, account func(farm.Range) error) (f
 // unpack puts results until the end of the run or the first that cannot be
 // decoded, and returns the index that comes next.
 func (p *packer[T, U]) unpack(rd *wire.ResultReader, i, end int64) (next int64, bad *fault, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			next, bad = i+1, p.fault(KindDecode, i, "result", fmt.Errorf("panic in the codec: %v", r))
-		}
-	}()
-	for ; i < end; i++ {
+	p.at = i
+	if !p.out.Own {
+		bad, err = p.unpackRun(rd, end)
+		return p.at, bad, err
+	}
+	if e := apart(func() { bad, err = p.unpackRun(rd, end) }); e != nil {
+		bad = p.fault(KindDecode, p.at, "result", inCodec(e))
+		p.at++
+	}
+	return p.at, bad, err
+}
+
+// unpackRun is unpack from the index at on, which it moves on.
+func (p *packer[T, U]) unpackRun(rd *wire.ResultReader, end int64) (bad *fault, err error) {
+	for ; p.at < end; p.at++ {
 		b, err := rd.Item()
 		if err != nil {
-			return i, nil, err
+			return nil, err
 		}
 		if len(p.watched) > 0 {
-			second, bad := p.again(i, b)
+			second, bad := p.again(p.at, b)
 			if bad != nil {
-				return i + 1, bad, nil
+				p.at++
+				return bad, nil
 			}
 			if second {
 				continue
@@ -119,40 +130,66 @@ func (p *packer[T, U]) unpack(rd *wire.ResultReader, i, end int64) (next int64, 
 		}
 		p.val = *new(U)
 		if err := p.out.Decode(b, &p.val); err != nil {
-			return i + 1, p.fault(KindDecode, i, "result", err), nil
+			bad := p.fault(KindDecode, p.at, "result", err)
+			p.at++
+			return bad, nil
 		}
-		p.dst.put(i, &p.val)
+		p.dst.put(p.at, &p.val)
 	}
-	return end, nil, nil
+	return nil, nil
 }
 
-// pack appends the body of a grant to msg, as cargo.load does. put appends an
-// encoded item; its error is returned with the index at which packing ended.
-func pack(msg []byte, size int, r farm.Range, max int, put func(msg []byte, i int64) ([]byte, error)) (out []byte, end int64, err error) {
-	table := len(msg)
+// packing is the body of a grant on its way into msg, as cargo.load makes it.
+type packing struct {
+	msg  []byte
+	i    int64 // the item that comes next
+	err  error // why it does not
+	size int
+	r    farm.Range
+	max  int
+	put  func(msg []byte, i int64) ([]byte, error) // appends an encoded item
+
+	table, data int // where they begin in msg
+}
+
+func startPacking(msg []byte, size int, r farm.Range, max int, put func(msg []byte, i int64) ([]byte, error)) packing {
+	k := packing{msg: msg, i: r.First, size: size, r: r, max: max, put: put, table: len(msg)}
 	if size < 0 {
-		msg = append(msg, make([]byte, 8*r.Len())...)
+		k.msg = append(k.msg, make([]byte, 8*r.Len())...)
 	}
-	data := len(msg)
-	i := r.First
-	for ; i < r.End; i++ {
-		start := len(msg)
-		var next []byte
-		if next, err = put(msg, i); err != nil {
-			break
+	k.data = len(k.msg)
+	return k
+}
+
+func (k *packing) run() {
+	for ; k.i < k.r.End; k.i++ {
+		next, err := k.put(k.msg, k.i)
+		if err != nil {
+			k.err = err
+			return
 		}
-		if len(next)-data > max && i > r.First {
-			msg = next[:start]
-			break
+		if len(next)-k.data > k.max && k.i > k.r.First {
+			return
 		}
-		msg = next
-		if size < 0 {
-			binary.LittleEndian.PutUint64(msg[table+8*int(i-r.First):], uint64(len(msg)-data))
+		k.msg = next
+		if k.size < 0 {
+			binary.LittleEndian.PutUint64(k.msg[k.table+8*int(k.i-k.r.First):], uint64(len(k.msg)-k.data))
 		}
 	}
-	if size < 0 && i < r.End { // close the gap behind a shortened table
-		n := copy(msg[table+8*int(i-r.First):], msg[data:])
-		msg = msg[:table+8*int(i-r.First)+n]
+}
+
+// runApart runs a copy, where code of the caller's encodes.
+func (k packing) runApart() packing {
+	if err := apart(k.run); err != nil {
+		k.err = inCodec(err)
 	}
-	return msg, i, err
+	return k
+}
+
+// close closes the gap behind a shortened table.
+func (k *packing) close() {
+	if k.size < 0 && k.i < k.r.End {
+		end := k.table + 8*int(k.i-k.r.First)
+		k.msg = k.msg[:end+copy(k.msg[end:], k.msg[k.data:])]
+	}
 }

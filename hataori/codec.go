@@ -19,9 +19,14 @@ func codecFor[T any](opts *Options) (*typed[T], error) {
 		}
 		return &t, nil
 	}
+	name := ""
+	if err := apart(func() { name = c.Name() }); err != nil {
+		return nil, fmt.Errorf("the method Name of %T did not return: %w", c, err)
+	}
 	return &typed[T]{
-		Name:   fmt.Sprintf("%T %q", c, c.Name()),
+		Name:   fmt.Sprintf("%T %q", c, name),
 		Size:   -1,
+		Own:    true,
 		Append: func(dst []byte, v *T) ([]byte, error) { return c.Append(dst, v) },
 		Decode: func(src []byte, v *T) error { return c.Decode(src, v) },
 	}, nil

@@ -61,9 +61,13 @@ func collect[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], o
 	if err := w.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer w.end()
 	dst := &collected[U]{}
 	p := collecting(ctx, w, ex, &opts, f, &dst.failures)
+	return within(p.call, func() ([]U, error) { return collectInto(p, dst, items) })
+}
+
+// collectInto makes the call.
+func collectInto[L, T, U any](p *pmap[L, T, attempt[U]], dst *collected[U], items []T) ([]U, error) {
 	ag, err := p.preflight(p.terms(items))
 	if err != nil {
 		p.log(slog.LevelWarn, "refused", "err", err)
@@ -72,7 +76,7 @@ func collect[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], o
 	if err := p.startRecorder("PmapLanes"); err != nil {
 		return nil, err
 	}
-	if w.rank == opts.Root {
+	if p.w.rank == p.opts.Root {
 		dst.results = make([]U, len(items))
 	}
 	own, item, err := p.work(ag, items, dst)
@@ -216,17 +220,18 @@ func collectStream[L, T, U any](ctx context.Context, w *World, ex lanes.Executor
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	defer w.end()
 	var mem failures
 	s := &stream[L, T, attempt[U]]{pmap: collecting(ctx, w, ex, &opts, f, &mem), outer: ctx, kind: "PmapStream"}
 	var dst Sink[attempt[U]]
 	if !isNil(sink) {
 		dst = &collectedStream[U]{&mem, sink}
 	}
-	if err := s.run(source, dst); err != nil {
-		return err
-	}
-	_, err := mem.tell()
+	_, err := within(s.call, func() (*ItemErrors, error) {
+		if err := s.run(source, dst); err != nil {
+			return nil, err
+		}
+		return mem.tell()
+	})
 	return err
 }
 

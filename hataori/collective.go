@@ -24,12 +24,16 @@ import (
 // has ended when the ranks meet, but not if one ends later; a [*RankError] of the
 // lowest rank that cannot decode; a [*BrokenError].
 func Broadcast[T any](ctx context.Context, w *World, opts Options, v T) (T, error) {
-	var none T
 	if err := w.begin(ctx); err != nil {
-		return none, err
+		return *new(T), err
 	}
-	defer w.end()
 	x := newExchange[T](ctx, w, &opts)
+	return within(x.call, func() (T, error) { return x.broadcast(v) })
+}
+
+func (x *exchange[T]) broadcast(v T) (T, error) {
+	var none T
+	w, opts := x.w, x.opts
 	t := x.terms("Broadcast")
 	var data []byte
 	if w.rank == opts.Root && x.crosses(&t) {
@@ -72,12 +76,15 @@ func Broadcast[T any](ctx context.Context, w *World, opts Options, v T) (T, erro
 // [Broadcast], with [ErrValues] if the root passes another number of values. The
 // root's own value is not encoded.
 func Scatter[T any](ctx context.Context, w *World, opts Options, values []T) (T, error) {
-	var v T
 	if err := w.begin(ctx); err != nil {
-		return v, err
+		return *new(T), err
 	}
-	defer w.end()
 	x := newExchange[T](ctx, w, &opts)
+	return within(x.call, func() (T, error) { return x.scatter(values) })
+}
+
+func (x *exchange[T]) scatter(values []T) (v T, err error) {
+	w, opts := x.w, x.opts
 	t := x.terms("Scatter")
 	root := w.rank == opts.Root
 	var msgs [][]byte
@@ -126,8 +133,12 @@ func Gather[T any](ctx context.Context, w *World, opts Options, v T) ([]T, error
 	if err := w.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer w.end()
 	x := newExchange[T](ctx, w, &opts)
+	return within(x.call, func() ([]T, error) { return x.gather(v) })
+}
+
+func (x *exchange[T]) gather(v T) ([]T, error) {
+	w, opts := x.w, x.opts
 	t := x.terms("Gather")
 	root := w.rank == opts.Root
 	var msg []byte
@@ -250,24 +261,29 @@ func (x *exchange[T]) unpack(data []byte, v *T, from int) *fault {
 	return nil
 }
 
-// encodeWith appends the encoding of *v; a panic of the codec is an error.
+// encodeWith appends the encoding of *v. A codec that does not return is an error.
 func encodeWith[T any](c *typed[T], dst []byte, v *T) (out []byte, err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			out, err = dst, fmt.Errorf("panic in the codec: %v", r)
-		}
-	}()
-	return c.Append(dst, v)
+	if !c.Own {
+		return c.Append(dst, v)
+	}
+	if e := apart(func() { out, err = c.Append(dst, v) }); e != nil {
+		return dst, inCodec(e)
+	}
+	return out, err
 }
 
 func decodeWith[T any](c *typed[T], src []byte, v *T) (err error) {
-	defer func() {
-		if r := recover(); r != nil {
-			err = fmt.Errorf("panic in the codec: %v", r)
-		}
-	}()
-	return c.Decode(src, v)
+	if !c.Own {
+		return c.Decode(src, v)
+	}
+	if e := apart(func() { err = c.Decode(src, v) }); e != nil {
+		return inCodec(e)
+	}
+	return err
 }
+
+// inCodec says where something did not return.
+func inCodec(err error) error { return fmt.Errorf("in the codec: %w", err) }
 
 func (x *exchange[T]) meetAt(t terms) (agreed, error) {
 	ag, err := x.preflight(t)

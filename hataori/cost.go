@@ -15,28 +15,27 @@ import (
 type order []int64
 
 // costOrder sorts n items by falling cost, those of equal cost by index.
-func costOrder(cost func(index int) float64, n int) (o order, err error) {
+func costOrder(cost func(index int) float64, n int) (order, error) {
 	at := 0
-	defer func() {
-		if r := recover(); r != nil {
-			o, err = nil, fmt.Errorf("option Cost panicked for item %d: %v", at, r)
-		}
-	}()
 	costs := make([]float64, n)
+	if err := apart(func() {
+		for ; at < n; at++ {
+			costs[at] = cost(at)
+		}
+	}); err != nil {
+		return nil, fmt.Errorf("option Cost did not return for item %d: %w", at, err)
+	}
 	sorted := true
-	for i := range costs {
-		at = i
-		c := cost(i)
+	for i, c := range costs {
 		if math.IsNaN(c) {
 			return nil, fmt.Errorf("option Cost is NaN for item %d", i)
 		}
-		costs[i] = c
 		sorted = sorted && (i == 0 || c <= costs[i-1])
 	}
 	if sorted {
 		return nil, nil
 	}
-	o = make(order, n)
+	o := make(order, n)
 	for i := range o {
 		o[i] = int64(i)
 	}

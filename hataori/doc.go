@@ -54,7 +54,9 @@
 //     index always run. [Options].FirstSeen gives this up; with
 //     [Options].Collect all items run, and all failures are told.
 //  4. Every rank returns with an equal error, and the world can be used again.
-//  5. A panic or Goexit in f is a failure of its item.
+//  5. A panic or Goexit in f is a failure of its item. In a codec, a source, a sink
+//     or another function of the caller's it is an error of that one, on every rank,
+//     and of a Progress or Logger [ErrCallback].
 //  6. So is an item or result that the codec refuses. An item that only the root
 //     evaluates is not encoded, so a codec that refuses single values may be
 //     found out on some runs and not on others; one that would damage a type is

@@ -64,7 +64,7 @@ var standard = sentinels{context.Canceled, context.DeadlineExceeded, io.EOF, io.
 	fs.ErrNotExist, fs.ErrExist, fs.ErrPermission, fs.ErrInvalid, fs.ErrClosed, errors.ErrUnsupported,
 	lanes.ErrBusy, lanes.ErrReentrant, lanes.ErrSingleLane, lanes.ErrNoLanes, lanes.ErrGoexit,
 	ErrGoexit, ErrNoHealthyLane, ErrClosed, ErrWorldBusy, ErrNested, ErrSource, ErrSink, ErrItemTimeout, ErrCopiesDiffer,
-	errLoopLeft}
+	errLoopLeft, ErrCallback}
 
 // Bounds on what is sent of one error.
 const (
@@ -95,17 +95,20 @@ type fault struct {
 // sound returns an error of the caller's as it is or, if it panics when it is
 // asked for its text or for what it wraps, as a nil pointer does that was returned
 // as an error, one that says so.
-func sound(err error) (out error) {
+func sound(err error) error {
 	if err == nil {
 		return nil
 	}
-	defer func() {
-		if r := recover(); r != nil {
-			out = fmt.Errorf("error of type %T, which panics when it is asked for its text or what it wraps (%v): if it is a nil pointer, return nil instead", err, r)
-		}
-	}()
-	_ = err.Error()
-	errors.Is(err, errFault) // looks at all that it wraps
+	bad := apart(func() {
+		_ = err.Error()
+		errors.Is(err, errFault) // looks at all that it wraps
+	})
+	switch p := new(*panicError); {
+	case errors.As(bad, p):
+		return fmt.Errorf("error of type %T, which panics when it is asked for its text or what it wraps (%v): if it is a nil pointer, return nil instead", err, (*p).value)
+	case bad != nil:
+		return fmt.Errorf("error of type %T, which calls runtime.Goexit when it is asked for its text or what it wraps", err)
+	}
 	return err
 }
 
@@ -135,24 +138,20 @@ func (f *fault) marshal(codec ErrorCodec) []byte {
 	return b
 }
 
-// encodeError treats a panic or an oversized answer of the codec as no answer:
+// encodeError treats a panic, a Goexit or an oversized answer of the codec as no answer:
 // the text still crosses.
 func encodeError(codec ErrorCodec, err error) (data []byte) {
-	defer func() {
-		if recover() != nil || len(data) > maxDetail {
-			data = nil
-		}
-	}()
-	return codec.EncodeError(err)
+	if apart(func() { data = codec.EncodeError(err) }) != nil || len(data) > maxDetail {
+		return nil
+	}
+	return data
 }
 
 func decodeError(codec ErrorCodec, data []byte) (err error) {
-	defer func() {
-		if recover() != nil {
-			err = nil
-		}
-	}()
-	return sound(codec.DecodeError(data))
+	if apart(func() { err = codec.DecodeError(data) }) != nil {
+		return nil
+	}
+	return sound(err)
 }
 
 var errFault = errors.New("malformed error")
@@ -223,7 +222,7 @@ func (f *fault) public(orig *fault) error {
 		return &ItemError{Index: int(f.index), Rank: f.rank, Host: f.host, Lane: f.lane, Kind: f.kind,
 			Message: f.message, Stack: f.stack, err: f.err, local: local, value: value}
 	default:
-		return &RankError{Rank: f.rank, Host: f.host, Message: f.message, err: f.err, local: local}
+		return &RankError{Rank: f.rank, Host: f.host, Message: f.message, Stack: f.stack, err: f.err, local: local}
 	}
 }
 

@@ -27,9 +27,13 @@ var (
 	// transport may be used by one thread only.
 	ErrNested = errors.New("hataori: nested call, but the transport may be used by one thread only")
 
-	// ErrGoexit is the cause of an [*ItemError] whose item called
-	// [runtime.Goexit].
-	ErrGoexit = errors.New("hataori: item called runtime.Goexit")
+	// ErrGoexit is the cause where an item, or another function of the caller's,
+	// called [runtime.Goexit].
+	ErrGoexit = errors.New("hataori: runtime.Goexit was called")
+
+	// ErrCallback: Options.Progress or Options.Logger panicked or called
+	// [runtime.Goexit], which ended the call.
+	ErrCallback = errors.New("hataori: a callback of the options did not return")
 
 	// ErrNoHealthyLane ends a call when items are left and no lane anywhere
 	// can take one.
@@ -294,12 +298,13 @@ func (e *PreflightError) Unwrap() error { return e.Reason }
 func (e *PreflightError) Local() error { return e.local }
 
 // RankError tells that a rank failed outside of any item: its executor could not
-// start its lanes, no healthy lane was left, or it called [World.Agree] with an
-// error. It is equal on every rank.
+// start its lanes, no healthy lane was left, it called [World.Agree] with an error,
+// or a callback of its options did not return ([ErrCallback]). It is equal on every rank.
 type RankError struct {
 	Rank    int // the lowest rank that failed
 	Host    string
 	Message string
+	Stack   string // of a panic, at most 64 KiB
 
 	err   error
 	local error
@@ -312,6 +317,9 @@ func (e *RankError) Error() string {
 	}
 	return s + ": " + e.Message
 }
+
+// Trace returns Stack, see [ItemError.Trace].
+func (e *RankError) Trace() string { return e.Stack }
 
 // Unwrap returns the error as far as it crossed the wire, see
 // [ItemError.Unwrap].

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"runtime/debug"
 
 	"github.com/hataori/hataori-go/hataori/internal/farm"
@@ -45,6 +46,8 @@ type job[L, T, U any] struct {
 	opts *Options
 
 	shelf *shelf // where a relay's items are, else nil: with their indices
+
+	tell func(level slog.Level, msg string, args []any) // the caller's logger; nil in local calls
 
 	// absorb makes a result of the failure of an item; nil: items may fail.
 	absorb func(f *fault) U
@@ -101,7 +104,11 @@ func (l *lane[L, T, U]) serve() {
 			l.retire(l.st, fmt.Errorf("Healthy(%d): %w", l.st.number, ErrGoexit))
 		case l.st.turning: // the call ends with errTurn
 		default:
-			l.failed(&fault{kind: KindGoexit, err: ErrGoexit, message: ErrGoexit.Error()})
+			f := &fault{kind: KindGoexit, err: ErrGoexit, message: ErrGoexit.Error()}
+			if l.phase != KindError {
+				f.kind, f.message = l.phase, text(inCodec(ErrGoexit))
+			}
+			l.failed(f)
 			l.serve()
 		}
 	}()
@@ -230,7 +237,7 @@ func panicked(r any, phase Kind) *fault {
 	f.err, _ = r.(error)
 	if phase != KindError {
 		f.kind = phase
-		f.message = "panic in the codec: " + f.message
+		f.message = "in the codec: panic: " + f.message
 	}
 	return f
 }

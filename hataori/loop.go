@@ -201,6 +201,10 @@ func (c *coordinator) gaveUp() bool {
 		c.noExecutor(c.startErr)
 		return true
 	}
+	if f := c.blamed.Load(); f != nil {
+		c.ended = f
+		return true
+	}
 	if c.ctl != nil {
 		select {
 		case <-c.ctl.Done():

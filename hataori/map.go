@@ -130,16 +130,28 @@ func cancelFault(ctx context.Context) *fault {
 		timeout: errors.Is(ctx.Err(), context.DeadlineExceeded) || errors.Is(cause, context.DeadlineExceeded)}
 }
 
+// start lets the executor run. What a lane or the coordinator panicked with goes on;
+// a panic of the executor's own is its error.
+func start[L any](ex lanes.Executor[L], body lanes.Body[L], coordinate lanes.Coordinator) (err error) {
+	defer func() {
+		switch r := recover().(type) {
+		case nil:
+		case *lanes.Panic:
+			panic(r)
+		default:
+			err = unreturned(r)
+		}
+	}()
+	if coordinate == nil {
+		return ex.Run(body)
+	}
+	return ex.RunWithCoordinator(body, coordinate)
+}
+
 // runLanes runs the bodies, and coordinate beside them if it is not nil. Lanes
 // whose items called Goexit ended their goroutines with it, which is not news.
 func runLanes[L any](ex lanes.Executor[L], c *crew, body lanes.Body[L], coordinate lanes.Coordinator) error {
-	var err error
-	if coordinate == nil {
-		err = ex.Run(body)
-	} else {
-		err = ex.RunWithCoordinator(body, coordinate)
-	}
-	err = sound(err)
+	err := sound(start(ex, body, coordinate))
 	var lane *lanes.LaneError
 	if errors.As(err, &lane) && lane.Err == lanes.ErrGoexit {
 		return nil

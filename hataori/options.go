@@ -126,7 +126,7 @@ type Options struct {
 	// Progress is told on the root, about every ProgressEvery (0: a second) and
 	// at the end of the work, how far the call has come. It runs on a goroutine
 	// of the call's own, never twice at a time; the call returns after it. A
-	// panic in it is logged, and it is not called again.
+	// panic or Goexit in it ends the call, see [ErrCallback].
 	Progress      func(Progress)
 	ProgressEvery time.Duration
 
@@ -135,11 +135,14 @@ type Options struct {
 	// this one, however it ends, unless the world breaks. See package trace.
 	Trace *trace.Recording
 
-	// Logger gets structured events of this rank. nil: none.
+	// Logger gets structured events of this rank, on goroutines of the call's
+	// own. A panic or Goexit in its handler ends the call, see [ErrCallback], if
+	// nothing else has. nil: none.
 	Logger *slog.Logger
 
-	// OnFatal, if not nil, is told when the world breaks, on the goroutine of
-	// the call, before it returns.
+	// OnFatal, if not nil, is told when the world breaks, before the call
+	// returns, on a goroutine of the call's own. A panic or Goexit in it is told
+	// with the error of the call.
 	OnFatal func(err error)
 
 	// Stats, if not nil, is filled before the call returns: for all ranks at

@@ -60,11 +60,15 @@ func PmapLanes[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L],
 	if err := w.begin(ctx); err != nil {
 		return nil, err
 	}
-	defer w.end()
 	p := &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f}
 	if isNil(ex) {
 		p.ex = nil
 	}
+	return within(p.call, func() ([]U, error) { return p.evaluate(items) })
+}
+
+// evaluate makes the call.
+func (p *pmap[L, T, U]) evaluate(items []T) ([]U, error) {
 	ag, err := p.preflight(p.terms(items))
 	if err != nil {
 		p.log(slog.LevelWarn, "refused", "err", err)
@@ -74,7 +78,7 @@ func PmapLanes[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L],
 		return nil, err
 	}
 	var results []U
-	if w.rank == opts.Root {
+	if p.w.rank == p.opts.Root {
 		results = make([]U, len(items))
 	}
 	own, item, err := p.work(ag, items, sliceSink[U](results))
@@ -108,6 +112,7 @@ type pmap[L, T, U any] struct {
 	in  *typed[T]
 	out *typed[U]
 
+	lanes int   // of this rank
 	order order // at the root
 	ends  bool  // a source and a sink run beside the lanes
 
@@ -129,10 +134,8 @@ func (p *pmap[L, T, U]) terms(items []T) terms {
 	}
 	var ready, inErr, outErr error
 	if p.ex != nil {
-		t.lanes = p.ex.Lanes()
-		if ready = sound(p.ex.Ready()); ready == nil && t.lanes < 1 {
-			ready = lanes.ErrNoLanes
-		}
+		t.lanes, ready = readiness(p.ex)
+		p.lanes = t.lanes
 	}
 	types := typeName[T]() + " → " + typeName[U]()
 	if p.codecs != nil {
@@ -218,12 +221,8 @@ func (p *pmap[L, T, U]) work(ag agreed, items []T, dst sink[U]) (own, item *faul
 }
 
 func (p *pmap[L, T, U]) newJob(owner bool, ag agreed) *job[L, T, U] {
-	n := 0
-	if p.ex != nil {
-		n = p.ex.Lanes()
-	}
 	ctx := context.WithValue(p.ctx, inItem{}, true)
-	j := &job[L, T, U]{crew: newCrew(ctx, n, owner, p.opts), opts: p.opts, absorb: p.absorb, ex: p.ex, f: p.f, in: p.in, out: p.out, rt: p.opts.RoundTrip && p.w.size == 1}
+	j := &job[L, T, U]{crew: newCrew(ctx, p.lanes, owner, p.opts), opts: p.opts, absorb: p.absorb, tell: p.tell, ex: p.ex, f: p.f, in: p.in, out: p.out, rt: p.opts.RoundTrip && p.w.size == 1}
 	j.rank, j.host = p.w.rank, p.w.host
 	p.rec.follow(j.crew, ag.lanes*p.w.size)
 	return j
@@ -251,6 +250,7 @@ func (p *pmap[L, T, U]) alone(ag agreed, items []T, dst sink[U]) (own, item *fau
 	j := p.newJob(true, ag)
 	p.attach(j, items, dst)
 	start := time.Now()
+	p.onBlame = func() { j.lower(-1) }
 	m := p.startMeter(j.crew, int64(len(items)))
 	end, err := j.runLocal(int64(len(items)))
 	m.stop()

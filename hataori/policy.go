@@ -58,8 +58,8 @@ func (l *lane[L, T, U]) once(item T) (err error) {
 	told := make(chan struct{})
 	timer := time.AfterFunc(limit+overdueGrace, func() {
 		l.st.overdue.Add(1)
+		defer close(told)
 		l.logItem(slog.LevelWarn, "item goes on after its deadline", "deadline", limit, "grace", overdueGrace)
-		close(told)
 	})
 	defer func() {
 		if !timer.Stop() {
@@ -75,7 +75,7 @@ func (l *lane[L, T, U]) once(item T) (err error) {
 
 // logItem reports on the item that the lane evaluates.
 func (l *lane[L, T, U]) logItem(level slog.Level, msg string, args ...any) {
-	if l.opts.Logger != nil {
-		l.opts.Logger.Log(context.Background(), level, "hataori: "+msg, append(args, "item", l.index, "rank", l.rank, "lane", int(l.st.number))...)
+	if l.tell != nil {
+		l.tell(level, msg, append(args, "item", l.index, "rank", l.rank, "lane", int(l.st.number)))
 	}
 }

@@ -1,7 +1,6 @@
 package hataori
 
 import (
-	"context"
 	"encoding/binary"
 	"errors"
 	"fmt"
@@ -62,6 +61,9 @@ type call struct {
 	farLanes, farBusy atomic.Int64 // at the root, for Progress: lanes of the other ranks
 
 	rec *recorder // Options.Trace; nil: none
+
+	blamed  atomic.Pointer[fault] // the first callback of Options that did not return
+	onBlame func()                // told of it, on any goroutine; may be nil
 }
 
 func newCall(w *World, opts *Options) *call {
@@ -83,9 +85,7 @@ func (c *call) object(reason error, err error, format string, args ...any) *faul
 }
 
 func (c *call) log(level slog.Level, msg string, args ...any) {
-	if c.opts.Logger != nil {
-		c.opts.Logger.Log(context.Background(), level, "hataori: "+msg, append(args, "rank", c.w.rank, "call", c.w.epoch)...)
-	}
+	c.tell(level, msg, append(args, "rank", c.w.rank, "call", c.w.epoch))
 }
 
 // preflight agrees on the call, in one reduction of minima: x and −x for what

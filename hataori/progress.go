@@ -1,8 +1,6 @@
 package hataori
 
 import (
-	"fmt"
-	"log/slog"
 	"time"
 )
 
@@ -55,9 +53,10 @@ func (m *meter) stop() {
 
 func (m *meter) run() {
 	defer close(m.ended)
+	returned := false
 	defer func() {
-		if r := recover(); r != nil {
-			m.call.log(slog.LevelError, "Options.Progress panicked and is not called again", "err", fmt.Sprint(r))
+		if !returned {
+			m.call.blame("Options.Progress", unreturned(recover()))
 		}
 	}()
 	every := m.call.opts.ProgressEvery
@@ -72,6 +71,7 @@ func (m *meter) run() {
 			m.call.opts.Progress(m.sample())
 		case <-m.quit:
 			m.call.opts.Progress(m.sample())
+			returned = true
 			return
 		}
 	}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -88,7 +89,12 @@ func TestProgressOfStreamAndPanic(t *testing.T) {
 			}
 			o.Progress = func(Progress) { calls++; panic("ouch") }
 			_, err = PmapLanes(context.Background(), w, lanes.New(1), o, count(w, 0, 10), same)
-			return err
+			var re *RankError
+			if !errors.As(err, &re) || !errors.Is(err, ErrCallback) || re.Rank != 0 || re.Message != "Options.Progress did not return: panic: ouch" ||
+				!strings.Contains(re.Trace(), "progress_test.go") {
+				t.Errorf("rank %d: %v", w.Rank(), err)
+			}
+			return nil
 		})
 		if last.Done != 100 || last.Total != -1 || last.Remaining != -1 || calls != 1 {
 			t.Errorf("%+v, %d calls that panicked", last, calls)

@@ -121,14 +121,13 @@ func (l *loop[L, T, U]) call(ctx context.Context, feed *feeder[U]) error {
 	if err := l.w.begin(l.ctx); err != nil {
 		return err
 	}
-	defer l.w.end()
 	var mem failures
 	s := &stream[L, T, attempt[U]]{pmap: collecting(l.ctx, l.w, l.ex, &l.opts, l.f, &mem), outer: l.ctx, kind: "PmapSeq"}
 	var sink Sink[attempt[U]]
 	if feed != nil {
 		feed.mem, sink, s.loop = &mem, feed, ctx
 	}
-	err := s.run(l.source, sink)
+	_, err := within(s.call, func() (none struct{}, _ error) { return none, s.run(l.source, sink) })
 	if errors.Is(err, errLoopLeft) {
 		return nil
 	}

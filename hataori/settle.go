@@ -44,6 +44,7 @@ func (f *fault) crossed(codec ErrorCodec) error {
 // nil. Every rank gets the same error, nil if no rank brings anything.
 func (c *call) settle(own, item *fault) error {
 	w := c.w
+	own = c.blamedOr(own)
 	mine := own
 	if item.key() < own.key() {
 		mine = item

@@ -126,8 +126,10 @@ func (t *transit) load(msg []byte, r farm.Range, max int) ([]byte, int64, *fault
 	if size >= 0 && t.keyed() {
 		size += wire.KeySize
 	}
-	msg, end, _ := pack(msg, size, r, max, func(msg []byte, i int64) ([]byte, error) { return append(msg, t.find(i).Raw(i)...), nil })
-	return msg, end, nil
+	k := startPacking(msg, size, r, max, func(msg []byte, i int64) ([]byte, error) { return append(msg, t.find(i).Raw(i)...), nil })
+	k.run()
+	k.close()
+	return k.msg, k.i, nil
 }
 
 func (t *transit) unload(results []byte, account func(farm.Range) error) ([]*fault, error) {

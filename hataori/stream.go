@@ -131,12 +131,12 @@ func PmapStream[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L]
 	if err := w.begin(ctx); err != nil {
 		return err
 	}
-	defer w.end()
 	s := &stream[L, T, U]{pmap: &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f}, outer: ctx, kind: "PmapStream"}
 	if isNil(ex) {
 		s.ex = nil
 	}
-	return s.run(source, sink)
+	_, err := within(s.call, func() (none struct{}, _ error) { return none, s.run(source, sink) })
+	return err
 }
 
 // stream is one call of PmapStream on one rank.
@@ -287,6 +287,7 @@ func (s *stream[L, T, U]) local(j *job[L, T, U]) (own *fault, err error) {
 		j.lower(-1)
 		close(aborted)
 	})
+	s.onBlame = func() { j.lower(-1) }
 	m := s.startMeter(j.crew, -1)
 	ran := runLanes(j.ex, j.crew, j.body, nil)
 	m.stop()
@@ -316,7 +317,7 @@ func (c *call) noExecutor(err error) *fault {
 // streamEnd is the fault of a source or sink.
 func (c *call) streamEnd(kind error, what string, index int64, err error) *fault {
 	err = sound(err)
-	return c.fault(&fault{class: classEnds, err: fmt.Errorf("%w: %w", kind, err), message: fmt.Sprintf("%s, item %d: %v", what, index, err)})
+	return c.fault(&fault{class: classEnds, err: fmt.Errorf("%w: %w", kind, err), message: fmt.Sprintf("%s, item %d: %v", what, index, err), stack: stackOf(err)})
 }
 
 // errSinkFailed is the cause with which the work ends when the sink fails.

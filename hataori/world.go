@@ -74,6 +74,13 @@ func (p plain) Take([]byte, int) (st transport.Status, found, taken bool, err er
 
 func (p plain) Give(b []byte, dest, tag int) (transport.Request, error) { return p.Isend(b, dest, tag) }
 
+// isBroken reports whether the world is.
+func (w *World) isBroken() bool {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.broken != nil
+}
+
 // unwound is the error of a call that was unwound by a Goexit or a panic.
 func (w *World) unwound() error {
 	w.mu.Lock()
@@ -144,19 +151,21 @@ func (w *World) Agree(ctx context.Context, err error) error {
 	if berr := w.begin(ctx); berr != nil {
 		return berr
 	}
-	defer w.end()
 	c := newCall(w, &Options{})
-	if _, err := c.preflight(terms{kind: "Agree"}); err != nil {
-		return err
-	}
-	var own *fault
-	switch {
-	case err != nil:
-		own = c.fault(&fault{class: classRank, err: err, message: text(err)})
-	case ctx.Err() != nil:
-		own = c.fault(cancelFault(ctx))
-	}
-	return c.settle(own, nil)
+	_, err = within(c, func() (none struct{}, _ error) {
+		if _, err := c.preflight(terms{kind: "Agree"}); err != nil {
+			return none, err
+		}
+		var own *fault
+		switch {
+		case err != nil:
+			own = c.fault(&fault{class: classRank, err: err, message: text(err)})
+		case ctx.Err() != nil:
+			own = c.fault(cancelFault(ctx))
+		}
+		return none, c.settle(own, nil)
+	})
+	return err
 }
 
 // Close gives the world up. It is collective, and waits for the other ranks to
@@ -207,8 +216,14 @@ func (c *call) breakdown(cause error) *BrokenError {
 		c.tellAll(f)
 	}
 	c.log(slog.LevelError, "world broken", "err", cause)
-	if c.opts.OnFatal != nil {
-		c.opts.OnFatal(b)
+	if c.opts.OnFatal == nil {
+		return b
+	}
+	if err := apart(func() { c.opts.OnFatal(b) }); err != nil {
+		b = &BrokenError{Rank: b.Rank, Host: b.Host, Err: fmt.Errorf("%w; and Options.OnFatal did not return: %v", cause, err)}
+		w.mu.Lock()
+		w.broken = b
+		w.mu.Unlock()
 	}
 	return b
 }

@@ -30,7 +30,7 @@ func (l *ladder) wait() {
 func gaveUp(op string, ctx context.Context) error {
 	e := &Error{Op: op, Err: ctx.Err()}
 	if cause := context.Cause(ctx); cause != ctx.Err() {
-		e.Text = cause.Error()
+		e.Text = sound(cause).Error()
 	}
 	return e
 }

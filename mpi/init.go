@@ -36,7 +36,8 @@ func (t ThreadLevel) String() string {
 
 // Options of Init. The zero value is the default.
 type Options struct {
-	// Logger gets warnings about settings that cost speed. nil means none.
+	// Logger gets warnings about settings that cost speed. nil means none. If its
+	// handler panics Init returns an error, with which the process is to end.
 	Logger *slog.Logger
 
 	// Lanes is the number of goroutines that will compute on this rank, and
@@ -149,7 +150,9 @@ func Init(opts Options) (*Runtime, error) {
 	} else if err := rt.start(by, saved); err != nil {
 		return nil, err
 	}
-	rt.warn(by)
+	if err := rt.warn(by); err != nil {
+		return nil, err // without ending MPI, for which the other ranks would have to come
+	}
 	return rt, nil
 }
 
@@ -342,12 +345,18 @@ func (rt *Runtime) findPeers() error {
 }
 
 // warn tells the caller's logger about settings that cost speed.
-func (rt *Runtime) warn(by launcher) {
+func (rt *Runtime) warn(by launcher) error {
 	o := rt.opts
 	if o.Lanes == 0 {
-		return
+		return nil
 	}
 	rank := slog.Int("rank", rt.world.rank)
+	wrong := ""
+	tell := func(msg string, args ...any) {
+		if w := apart(func() { o.Logger.Warn(msg, append([]any{rank}, args...)...) }); wrong == "" {
+			wrong = w
+		}
+	}
 	if cpus, want := allowedCPUs(), o.Lanes*o.ThreadsPerLane; want > cpus {
 		hint := "use fewer lanes or threads, or give the process more processors"
 		switch {
@@ -358,13 +367,17 @@ func (rt *Runtime) warn(by launcher) {
 		case by.family == mpich:
 			hint = "start with mpiexec -bind-to none, or use fewer lanes or threads"
 		}
-		o.Logger.Warn("more threads than processors this rank may use", rank,
+		tell("more threads than processors this rank may use",
 			slog.Int("lanes", o.Lanes), slog.Int("threadsPerLane", o.ThreadsPerLane), slog.Int("processors", cpus), slog.String("hint", hint))
 	}
 	if p := runtime.GOMAXPROCS(0); p < o.Lanes+1 {
-		o.Logger.Warn("GOMAXPROCS leaves no room for communication beside the lanes", rank,
+		tell("GOMAXPROCS leaves no room for communication beside the lanes",
 			slog.Int("GOMAXPROCS", p), slog.Int("lanes", o.Lanes), slog.String("hint", fmt.Sprintf("set GOMAXPROCS=%d", o.Lanes+1)))
 	}
+	if wrong != "" {
+		return &InitError{Err: ErrSetting, Detail: "Options.Logger did not return: " + wrong}
+	}
+	return nil
 }
 
 // Finalize ends MPI, unless it was joined. It is collective. The communicators

@@ -103,6 +103,8 @@ func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
 	}
 	if p.Stderr == nil {
 		p.Stderr = os.Stderr
+	} else {
+		p.Stderr = sureWriter{p.Stderr}
 	}
 	p.raiseProcs()
 	rt, err := Init(p.Options)
@@ -120,7 +122,7 @@ func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
 	stopSignals, stopLauncher := pr.watchSignals(cancel), pr.watchLauncher(cancel)
-	err = pr.guard(ctx, f)
+	err = sound(pr.guard(ctx, f))
 	cancel(nil)
 	code := pr.settle(err, pr.signalled())
 	code = pr.finish(code)
@@ -135,8 +137,9 @@ func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
 // to do, if the error gives that by a method Advice() string, and with the flag,
 // if something was left out.
 func (p Program) Text(err error) string {
+	err = sound(err)
 	text, stack := err.Error(), ""
-	var traced interface{ Trace() string }
+	var traced tracer
 	if errors.As(err, &traced) {
 		stack = traced.Trace()
 	}
@@ -147,7 +150,7 @@ func (p Program) Text(err error) string {
 		return text
 	}
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
-	var advised interface{ Advice() string }
+	var advised adviser
 	if errors.As(err, &advised) && advised.Advice() != "" {
 		line += "; " + advised.Advice()
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"os"
 	"os/signal"
 	"runtime"
@@ -24,6 +25,10 @@ func programMain() int {
 		p.Stderr = slowWriter{}
 	}
 	switch os.Getenv("HATAORI_TEST_DO") {
+	case "broken writer":
+		p.Stderr = brokenWriter{}
+	case "broken logger":
+		p.Lanes, p.Logger = 64, slog.New(brokenHandler{})
 	case "error in lines":
 		p.Verbose = true
 		fallthrough
@@ -39,7 +44,7 @@ func programMain() int {
 				time.Sleep(3 * time.Second) // longer than Grace: nobody has failed
 			}
 			return nil
-		case "same error":
+		case "same error", "broken writer":
 			return errors.New("item 7: singular matrix")
 		case "traced error":
 			return fmt.Errorf("on the way: %w", tracedError{})
@@ -77,6 +82,17 @@ func programMain() int {
 				w.Abort(256)
 			}
 			return w.Barrier(ctx)
+		case "nil pointer":
+			return (*os.PathError)(nil)
+		case "error that panics":
+			if last {
+				return panickyError{}
+			}
+			return nil
+		case "error that goes":
+			return goingError{}
+		case "bad trace":
+			return badTrace{}
 		case "busy":
 			_, err := w.Irecv(make([]byte, 1), w.Rank(), 0)
 			return err
@@ -115,6 +131,28 @@ func (tracedError) Trace() string { return "main.go:17" }
 
 func (tracedError) Advice() string { return "make the map" }
 
+// panickyError, goingError and badTrace are errors that are not to be asked.
+type (
+	panickyError struct{}
+	goingError   struct{}
+	badTrace     struct{}
+)
+
+func (panickyError) Error() string { panic("no text") }
+func (goingError) Error() string   { runtime.Goexit(); return "" }
+func (badTrace) Error() string     { return "text" }
+func (badTrace) Trace() string     { panic("no trace") }
+
+// brokenWriter does not take what is written.
+type brokenWriter struct{}
+
+func (brokenWriter) Write([]byte) (int, error) { panic("no pipe") }
+
+// brokenHandler does not take what is logged.
+type brokenHandler struct{ slog.Handler }
+
+func (brokenHandler) Enabled(context.Context, slog.Level) bool { panic("no log") }
+
 // slowWriter takes its time to write to stderr.
 type slowWriter struct{}
 
@@ -145,6 +183,12 @@ func TestMainStatus(t *testing.T) {
 		{"goexit", mpi.ExitPanic, "runtime.Goexit was called", 1},
 		{"abort 0", 1, "", 0},
 		{"abort 256", 1, "", 0},
+		{"nil pointer", mpi.ExitError, "error of type *fs.PathError, which cannot be asked for its text (panic: ", 1},
+		{"error that panics", mpi.ExitError, "error of type mpi_test.panickyError, which cannot be asked for its text (panic: no text)", 1},
+		{"error that goes", mpi.ExitError, "error of type mpi_test.goingError, which cannot be asked for its text (runtime.Goexit was called)", 1},
+		{"bad trace", mpi.ExitError, "which cannot be asked for its text (panic: no trace)", 1},
+		{"broken writer", mpi.ExitError, "item 7: singular matrix", 1},
+		{"broken logger", mpi.ExitInit, "Options.Logger did not return: panic: no log", 0},
 		{"busy", mpi.ExitError, "requests in flight", 0},
 	} {
 		each(t, func(t *testing.T, l launcher) {

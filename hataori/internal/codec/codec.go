@@ -62,6 +62,10 @@ type Typed[T any] struct {
 	// Size is the encoded size of every value in bytes, -1 if it varies.
 	Size int
 
+	// Own says that code of the caller's runs in Append and Decode: methods of
+	// the type, or of a part of it.
+	Own bool
+
 	// Append appends the encoding of *v, which it only reads, to dst. On an
 	// error it returns dst at its old length. The error is an [*EncodeError].
 	Append func(dst []byte, v *T) ([]byte, error)
@@ -92,6 +96,7 @@ func build[T any](flat bool) (Typed[T], error) {
 	return Typed[T]{
 		Name:   c.name(t),
 		Size:   p.size,
+		Own:    c.owns,
 		Append: appender[T](p, c.recursive),
 		Decode: decoder[T](p),
 	}, nil

@@ -11,6 +11,7 @@ import (
 // own plans a type that marshals itself. A panic of its methods becomes an
 // error: at the receiving end there is no user's frame that could recover it.
 func (c *compiler) own(p *plan) {
+	c.owns = true
 	p.least = 8
 	appends := reflect.PointerTo(p.typ).Implements(typeAppender)
 	p.encode = func(dst []byte, v unsafe.Pointer, _ trail) (_ []byte, err error) {

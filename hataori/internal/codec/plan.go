@@ -34,6 +34,7 @@ type compiler struct {
 	root      reflect.Type
 	seen      map[planKey]*plan
 	recursive bool
+	owns      bool // some part marshals itself
 }
 
 var (
