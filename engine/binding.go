@@ -116,12 +116,12 @@ func (b *Binding) Check(out, in []*Tensor) error {
 			return b.argError(Output(o), t, b.out[o])
 		}
 		for i, u := range in {
-			if t.end > u.begin && u.end > t.begin && !(i < 64 && b.alias[o]&(1<<i) != 0 && same(t, u)) && mayOverlap(t, u) {
+			if t.end > u.begin && u.end > t.begin && !(i < 64 && b.alias[o]&(1<<i) != 0 && same(t, u)) && t.Overlaps(u) {
 				return &AliasError{Op: b.op.Name(), Output: Output(o), Other: Input(i)}
 			}
 		}
 		for p, u := range out[:o] {
-			if mayOverlap(t, u) {
+			if t.Overlaps(u) {
 				return &AliasError{Op: b.op.Name(), Output: Output(o), Other: Output(p)}
 			}
 		}

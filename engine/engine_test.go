@@ -240,7 +240,7 @@ func TestReshapeIsExact(t *testing.T) {
 	}
 }
 
-// mayOverlap and selfOverlaps against the sets of elements.
+// Overlaps and selfOverlaps against the sets of elements.
 func TestOverlapAgainstSets(t *testing.T) {
 	rnd := rand.New(rand.NewPCG(7, 8))
 	base, err := FromSlice(make([]complex64, 6*4*6), 6, 4, 6)
@@ -264,7 +264,7 @@ func TestOverlapAgainstSets(t *testing.T) {
 		for _, p := range elements(b) {
 			want = want || set[p]
 		}
-		if got := mayOverlap(a, b); got != want {
+		if got := a.Overlaps(b); got != want {
 			t.Fatalf("%v at %d and %v at %d: overlap %v, want %v", a, a.offset, b, b.offset, got, want)
 		}
 		if want {
@@ -293,7 +293,7 @@ func TestOverlapAcrossBuffers(t *testing.T) {
 	a, _ := FromSlice(data[:6], 6)
 	b, _ := FromSlice(data[4:], 6)
 	c, _ := FromSlice(data[6:], 4)
-	if !mayOverlap(a, b) || mayOverlap(a, c) || !same(a, a) || same(a, b) {
+	if !a.Overlaps(b) || a.Overlaps(c) || !same(a, a) || same(a, b) {
 		t.Error("overlap of slices of one array")
 	}
 }

@@ -2,7 +2,7 @@ package engine
 
 import "slices"
 
-// overlapBudget bounds the search of mayOverlap. Layouts made by views of
+// overlapBudget bounds the search of [Tensor.Overlaps]. Layouts made by views of
 // compact tensors need far fewer steps; where it runs out, the answer is yes.
 const overlapBudget = 2000
 
@@ -12,23 +12,24 @@ func same(a, b *Tensor) bool {
 		a.spec == b.spec && a.offset == b.offset
 }
 
-// mayOverlap says whether a and b share an element. Buffers are told apart by
+// Overlaps says whether t and u share an element. Buffers are told apart by
 // their addresses, so two tensors over one slice, or over overlapping
-// slices, are seen.
-func mayOverlap(a, b *Tensor) bool {
-	if a.end <= b.begin || b.end <= a.begin || a.spec.Domain != b.spec.Domain {
+// slices, are seen. For layouts that no views of compact tensors have it may
+// say yes where it would take too long to find out.
+func (t *Tensor) Overlaps(u *Tensor) bool {
+	if t.end <= u.begin || u.end <= t.begin || t.spec.Domain != u.spec.Domain {
 		return false // their spans do not meet; so it is for tensors without elements
 	}
-	sa, sb := a.spec.DType.Size(), b.spec.DType.Size()
-	d := int(b.addr(b.offset) - a.addr(a.offset))
-	if sa != sb || d%sa != 0 {
+	st, su := t.spec.DType.Size(), u.spec.DType.Size()
+	d := int(u.addr(u.offset) - t.addr(t.offset))
+	if st != su || d%st != 0 {
 		return true
 	}
-	// Σ stride_a·x − Σ stride_b·y = d, each index within its extent.
+	// Σ stride_t·x − Σ stride_u·y = d, each index within its extent.
 	var p strideProblem
-	p.add(a.spec, 1)
-	p.add(b.spec, -1)
-	return p.solvable(d / sa)
+	p.add(t.spec, 1)
+	p.add(u.spec, -1)
+	return p.solvable(d / st)
 }
 
 func (t *Tensor) addr(element int) uintptr {

@@ -78,8 +78,9 @@ func (p *Provider) Supports(d engine.DType) bool { return d.IsFloat() }
 // shape of the whole product.
 func (p *Provider) SplitInvariant() bool { return false }
 
-// Tile is a granularity that no library's kernels suffer from.
-func (p *Provider) Tile(engine.DType) (rows, cols int) { return 48, 48 }
+// Tile is a granularity that no library's kernels suffer from, and that leaves equal
+// parts of most sizes.
+func (p *Provider) Tile(engine.DType) (rows, cols int) { return 16, 16 }
 
 // Fit says which operands cannot be passed to the library: see [engine.Provider].
 func (p *Provider) Fit(g *engine.Gemm) engine.Misfit {

@@ -24,24 +24,31 @@ const (
 // Where the engine's own kernels beat a call into a library, by measurement
 // (bench.sh engine, contraction): small products and thin ones. With AVX-512 they
 // beat OpenBLAS, which has no complex kernels of that kind and treats real
-// products specially up to 100³ only, until its blocking pays.
+// products specially up to 100³ only, until its blocking pays: for float64 on one
+// worker first. Several workers share its products in as many parts, of which the
+// slowest counts, our own in more.
 const (
 	smallProduct  = 20. * 20 * 20 // multiply-adds
 	treatedBetter = 100. * 100 * 100
 	middleProduct = 600. * 600 * 600
+	largeProduct  = 1500. * 1500 * 1500
 	smallExtent   = 8
 )
 
-// providerFor chooses by dtype and size alone.
+// providerFor chooses by dtype, size and width, under FixedTiles by dtype and size alone.
 func (b *binder) providerFor(d engine.DType, c *contraction) gemmProvider {
 	e, size := b.e, float64(c.sizeM)*float64(c.sizeN)*float64(c.sizeK)
+	until := largeProduct
+	if d == engine.Float64 && (b.width == 1 || e.opts.FixedTiles) {
+		until = middleProduct
+	}
 	switch {
 	case !d.IsFloat():
 		return gemmProvider{kind: plain}
 	case e.provider.Name() == e.native.Name():
 		return gemmProvider{chosen, e.provider}
 	case !e.provider.Supports(d), size < smallProduct, min(c.sizeM, c.sizeN, c.sizeK) < smallExtent,
-		(d.IsComplex() || size > treatedBetter) && size <= middleProduct && e.native.Level() == native.AVX512 && e.provider.Name() == "openblas":
+		(d.IsComplex() || size > treatedBetter) && size <= until && e.native.Level() == native.AVX512 && e.provider.Name() == "openblas":
 		return gemmProvider{own, e.native}
 	}
 	return gemmProvider{chosen, b.e.provider}
@@ -126,7 +133,7 @@ func (s *gemmStep) split(b *binder) {
 	invariant := s.provider.kind == plain || s.provider.p.SplitInvariant()
 	fixed := b.e.opts.FixedTiles && !invariant
 	s.cut = pieces(s.units, b.width, flops*float64(s.units), moved*float64(s.units))
-	if !fixed && (b.width == 1 || !pays(flops*float64(s.units), moved*float64(s.units)) || s.units >= 2*b.width) {
+	if !fixed && (b.width == 1 || !productPays(flops*float64(s.units), moved*float64(s.units)) || s.units >= 2*b.width) {
 		return
 	}
 	if fixed {
@@ -135,7 +142,7 @@ func (s *gemmStep) split(b *binder) {
 		s.panels = panelsFor(s.provider, g, b.width)
 	}
 	s.cut = 1
-	if pays(flops*float64(s.units), moved*float64(s.units)) {
+	if productPays(flops*float64(s.units), moved*float64(s.units)) {
 		s.cut = s.units * s.panels.count()
 	}
 }

@@ -268,7 +268,7 @@ func (r *Prepared) Load(operands ...*engine.Tensor) error {
 		}
 	}
 	r.loaded, r.sources = append(r.loaded[:0], operands...), append(r.sources[:0], operands...)
-	r.shared, r.scaled = false, false
+	r.shared, r.scaled, r.result = false, false, nil
 	return r.point(None)
 }
 
@@ -327,8 +327,10 @@ func retarget(t **engine.Tensor, spec engine.Spec, offset int, buf *engine.Buffe
 }
 
 // Run contracts slice i of the loaded operands into out, a compact tensor of
-// the plan's SliceShape in the engine's memory domain that overlaps no
-// operand. What out holds is not read. It allocates nothing from the second run
+// the plan's SliceShape in the engine's memory domain. What out holds is not
+// read. An output that shares elements with an operand is refused before
+// anything is written, with [ErrOperand] and the operand's number, whichever step
+// reads it: later runs and slices read it again. It allocates nothing from the second run
 // on. The first run after [Prepared.Load] also does the work that all
 // slices share. Errors are an *[Error], or those of the engine.
 func (r *Prepared) Run(out *engine.Tensor, i int) error {
@@ -421,6 +423,11 @@ func (r *Prepared) pointOut(out *engine.Tensor) error {
 	}
 	if err := out.Live(); err != nil {
 		return err
+	}
+	for k, t := range r.loaded {
+		if out.Overlaps(t) {
+			return wrongOperand(ErrOperand, k, None, "the output shares elements with it; give an output of its own")
+		}
 	}
 	if err := retarget(&last.out[0], last.kernel.Out(0), out.Offset(), out.Buffer()); err != nil {
 		return err

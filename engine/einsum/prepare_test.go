@@ -3,6 +3,7 @@ package einsum
 import (
 	"errors"
 	"math"
+	"slices"
 	"testing"
 
 	"github.com/hataori/hataori-go/engine"
@@ -116,6 +117,68 @@ func TestPreparedRefuses(t *testing.T) {
 	wantOperand("closed", r.Run(out, 0))
 	if err := e.Close(); err != nil {
 		t.Error(err)
+	}
+}
+
+// An output in the memory of an operand is refused by name before anything is
+// written, whichever step reads the operand, also one that was good before Load
+// gave others. Neighbours in one buffer are no overlap.
+func TestOutputOverOperandIsRefused(t *testing.T) {
+	for _, text := range []string{"ij,jk,kl->il", "ij,jk,kl->ili"} { // the second fills the output with zeros first
+		p := mustPlan(t, text, Path{{0, 1}, {0, 1}}, []int{2, 2}, []int{2, 2}, []int{2, 2})
+		size := product(p.OutputShape())
+		data := make([]float64, 12+size)
+		for i := range data {
+			data[i] = float64(i)
+		}
+		operands := []*engine.Tensor{floats(t, data[:4], 2, 2), floats(t, data[4:8], 2, 2), floats(t, data[8:12], 2, 2)}
+		beside := floats(t, data[12:], p.OutputShape()...)
+		apart := []*engine.Tensor{floats(t, make([]float64, 4), 2, 2), operands[1], operands[2]}
+		r, err := p.Prepare(engines(t, false)["native1"](t), operands[0].Spec(), operands[1].Spec(), operands[2].Spec())
+		if err != nil {
+			t.Fatal(err)
+		}
+		run := map[string]func(*engine.Tensor) error{
+			"Run":       func(out *engine.Tensor) error { return r.Run(out, 0) },
+			"RunScaled": func(out *engine.Tensor) error { _, err := r.RunScaled(out, 0); return err },
+		}
+		for name, run := range run {
+			refused := func(out *engine.Tensor, operand int) {
+				t.Helper()
+				before := slices.Clone(data)
+				err := run(out)
+				if e := (*Error)(nil); !errors.As(err, &e) || !errors.Is(err, ErrOperand) || e.Operand != operand {
+					t.Errorf("%s, %s over operand %d: %v", text, name, operand, err)
+				}
+				if !slices.Equal(data, before) {
+					t.Errorf("%s, %s over operand %d has written", text, name, operand)
+				}
+			}
+			if err := r.Load(operands...); err != nil {
+				t.Fatal(err)
+			}
+			for k := range operands {
+				refused(floats(t, data[4*k+3-min(3*k, 3):][:size], p.OutputShape()...), k)
+			}
+			if err := run(beside); err != nil {
+				t.Errorf("%s, %s beside the operands: %v", text, name, err)
+			}
+			// The same output, over an operand since then.
+			over := floats(t, data[:size], p.OutputShape()...)
+			if err := r.Load(apart[0], apart[0], apart[0]); err != nil {
+				t.Fatal(err)
+			}
+			if err := run(over); err != nil {
+				t.Errorf("%s, %s: %v", text, name, err)
+			}
+			if err := r.Load(operands...); err != nil {
+				t.Fatal(err)
+			}
+			refused(over, 0)
+		}
+		if err := r.Close(); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -54,16 +54,15 @@ type runTail struct {
 }
 
 const (
-	rowBytes   = 512     // runs of this length are copied one by one
-	partBytes  = 1 << 16 // longer runs are cut, so that they can be shared out
-	smallBytes = 1 << 18 // tensors that lie in the caches need no buffer
+	rowBytes   = 512       // runs of this length are copied one by one
+	partBytes  = callBytes // longer runs are cut, so that they can be shared out
+	smallBytes = 1 << 18   // tensors that lie in the caches need no buffer
 
 	// Outputs of so many bytes go past the caches: a line that is written plainly
 	// is read from memory first. It is a quarter of the time or more from here on,
 	// even where the next operation reads the output; below, that one finds it in
 	// the second-level cache.
 	streamBytes = 3 << 20
-	streamPart  = 1 << 18 // bytes of one call of assembly
 	stepBytes   = 1 << 11 // of a row of elements that lie steps apart
 	streamAhead = 1 << 11 // distance of two of which is asked for what is read
 
@@ -344,7 +343,7 @@ func (p *CopyPlan) streamed(o *odometer, d, s unsafe.Pointer, limit int) int {
 	if (uintptr(d)|uintptr(a.step[0]))%32 != 0 {
 		return 0
 	}
-	n := min(a.n-o.at[last], limit, max(streamPart/bytes, 1))
+	n := min(a.n-o.at[last], limit, max(callBytes/bytes, 1))
 	streamRuns(d, s, bytes, n, a.step[0], a.step[1])
 	return n
 }
@@ -363,6 +362,10 @@ func copyPast(d, s unsafe.Pointer, bytes int) {
 }
 
 func copyBytes(d, s unsafe.Pointer, n int) {
+	for ; n > callBytes; n -= callBytes {
+		copy(unsafe.Slice((*byte)(d), callBytes), unsafe.Slice((*byte)(s), callBytes))
+		d, s = unsafe.Add(d, callBytes), unsafe.Add(s, callBytes)
+	}
 	copy(unsafe.Slice((*byte)(d), n), unsafe.Slice((*byte)(s), n))
 }
 

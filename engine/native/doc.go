@@ -9,8 +9,9 @@
 // The functions below it ([Gemm], the copy, elementwise and sum plans) run on
 // the calling goroutine and start none. They are cut into ranges that an
 // engine may compute on several workers; how the work is cut never changes a
-// bit of the result. Assembly returns to Go after each tile, or some of small products, well within
-// 50 µs, so that it delays neither the garbage collector nor the scheduler.
+// bit of the result. Assembly returns to Go within 50 µs, by what a call is given (limit.go has
+// the bounds), so that it delays neither the garbage collector nor the scheduler.
+// Calls of a library, by package blas, are another matter: see there.
 //
 // What is promised: results for one level ([Level]) and one shape are the same
 // bits every time. Different levels differ in the last bits.

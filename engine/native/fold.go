@@ -323,7 +323,7 @@ func (f *folder) values(src unsafe.Pointer, n, step int) unsafe.Pointer {
 func (f *folder) extreme(x unsafe.Pointer, n, have int) int {
 	const group, found = 128, 32
 	p := f.p
-	groups := n * p.size / group
+	groups := min(n*p.size, callBytes) / group
 	if groups < 2 {
 		return 0
 	}

@@ -10,13 +10,6 @@ import (
 // is computed from operands where they lie, by calls that are known beforehand.
 const smallWork = 64 * 64 * 64
 
-// A call computes members of a batch until it has made callWork multiply-adds, which
-// takes some dozen microseconds; a member costs as much as memberWork besides.
-const (
-	callWork   = 1 << 17
-	memberWork = 64
-)
-
 // gemmPlan is a small product, or a batch of them, as the calls of micro-kernels
 // that compute it. It is immutable and has the bits of [Gemm].
 type gemmPlan struct {
@@ -77,19 +70,28 @@ func (g *product[T]) small(p *gemmPlan) bool {
 		t.add = 1
 	}
 	rows, tiles, down := g.rowTiles(set.mr())
-	t.tiles, t.below, t.down = tiles, tiles, [3]int{down * t.ars, 0, down * t.crs}
-	t.step = [3]int{p.step[0] - (tiles-1)*t.down[0], p.step[1], p.step[2] - (tiles-1)*t.down[2]}
+	work, lines := 0, 0 // of a member
 	for j, cols := 0, 0; j < g.n; j += cols {
 		cols = set.tileCols(g.n - j)
 		set.setMask(&t, cols)
-		for i := 0; i < g.m; i += rows + (tiles-1)*down {
+		t.rows = rows
+		each, eachLines := set.tileWork(rows, cols, g.k), t.lines(cols, size)
+		work, lines = work+tiles*each, lines+tiles*eachLines
+		together := 1 // tiles of a call
+		if rows+(tiles-1)*down == g.m {
+			together = max(min(callWork/each, callLines/eachLines, tiles), 1)
+		}
+		for first := 0; first < tiles; first += together {
+			n, i := min(together, tiles-first), first*down
 			t.rows = min(rows, g.m-i)
+			t.tiles, t.below, t.down = n, n, [3]int{down * t.ars, 0, down * t.crs}
+			t.step = [3]int{p.step[0] - (n-1)*t.down[0], p.step[1], p.step[2] - (n-1)*t.down[2]}
 			p.calls = append(p.calls, smallCall{set.pick(t.rows, cols), t, i * t.ars, j * size, i*t.crs + j*size})
 		}
 	}
 	p.together = 1
 	if len(p.calls) == 1 { // operands of the next member travel while this one is computed
-		p.together = max(callWork/(g.m*g.n*g.k+memberWork), 1)
+		p.together = max(min(callWork/work, callLines/lines), 1)
 		p.calls[0].shape.ahead = [2]int{p.step[0], p.step[1]}
 	}
 	return true
@@ -109,7 +111,7 @@ func within(limit int, extents ...int) bool {
 
 // rowTiles divides the rows of C into tiles of a height, each so many rows down
 // from the one before. Tiles may overlap where C is set, not added to. Where no
-// equal steps do, it is one tile at a time.
+// equal steps do, the last is lower.
 func (g *product[T]) rowTiles(mr int) (rows, tiles, down int) {
 	tiles = (g.m + mr - 1) / mr
 	if rows = g.m / tiles; rows*tiles == g.m {
@@ -118,5 +120,5 @@ func (g *product[T]) rowTiles(mr int) (rows, tiles, down int) {
 	if g.beta == 0 && (g.m-mr)%(tiles-1) == 0 {
 		return mr, tiles, (g.m - mr) / (tiles - 1)
 	}
-	return mr, 1, mr
+	return mr, tiles, mr
 }

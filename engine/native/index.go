@@ -142,10 +142,7 @@ func indexSize[I integer]() int {
 	return int(unsafe.Sizeof(k))
 }
 
-const (
-	gatherAhead  = 40   // entries of the index that gatherPast looks ahead
-	gatherGroups = 1024 // of eight elements, of one call of assembly
-)
+const gatherAhead = 40 // entries of the index that gatherPast looks ahead
 
 // gatherStream gathers whole lines past the caches and leaves the end of q.
 func gatherStream[I integer](q *indexLine) {
@@ -157,7 +154,7 @@ func gatherStream[I integer](q *indexLine) {
 	gatherLine[uint64, I](indexLine{q.to, q.from, q.index, q.a, head}, 8)
 	q.skip(head)
 	for groups > 0 {
-		n := min(groups, gatherGroups)
+		n := min(groups, callElements/8)
 		gatherPast(indexSize[I](), q.to, q.from, q.index, n)
 		q.skip(8 * n)
 		groups -= n
@@ -273,7 +270,7 @@ func (p *IndexPlan) run(to, from unsafe.Pointer, a axis) {
 			p.add(x, x, unsafe.Add(from, i*a.step[1]), 1, nil)
 		}
 	case packed && a.n > 1:
-		copy(unsafe.Slice((*byte)(to), a.n*p.size), unsafe.Slice((*byte)(from), a.n*p.size))
+		copyBytes(to, from, a.n*p.size)
 	default:
 		copySteps(to, from, a, p.size)
 	}

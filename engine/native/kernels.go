@@ -84,13 +84,18 @@ func (s *kernelSet) tileCols(left int) int {
 	return min(s.nr(), left)
 }
 
-// pick returns the lowest kernel that covers rows of cols columns.
-func (s *kernelSet) pick(rows, cols int) func(*tile) {
+// rowFor is the lowest kernels that cover rows.
+func (s *kernelSet) rowFor(rows int) *kernelRow {
 	i := len(s.rows) - 1
 	for i > 0 && s.rows[i].rows < rows {
 		i--
 	}
-	row, width := &s.rows[i], s.width(cols)
+	return &s.rows[i]
+}
+
+// pick returns the lowest kernel that covers rows of cols columns.
+func (s *kernelSet) pick(rows, cols int) func(*tile) {
+	row, width := s.rowFor(rows), s.width(cols)
 	if f := row.part[width]; f != nil && cols < width*s.lanes {
 		return f
 	}

@@ -43,7 +43,12 @@ func (r *rowsOf) longer(d engine.DType) {
 func longRowOf(f func(dst, x, y unsafe.Pointer, n int), rest row, d engine.DType) row {
 	const group = 128
 	size := d.Size()
+	most := callBytes / size
 	return func(dst, x, y unsafe.Pointer, n int, by *factor) {
+		for ; n > most; n -= most {
+			f(dst, x, y, callBytes/group)
+			dst, x, y = unsafe.Add(dst, callBytes), unsafe.Add(x, callBytes), unsafe.Add(y, callBytes)
+		}
 		if v := n * size / group; v > 0 {
 			f(dst, x, y, v)
 			done := v * group
@@ -89,10 +94,15 @@ func vectorRows(d engine.DType) rowsOf {
 
 // binaryRow computes whole vectors by f and the rest by tail.
 func binaryRow(f func(dst, x, y unsafe.Pointer, n int), tail row, size int) row {
+	most := callBytes / size
 	return func(dst, x, y unsafe.Pointer, n int, by *factor) {
-		if v := n * size / 32; v > 0 {
+		for ; n > most; n -= most {
+			f(dst, x, y, callBytes/vectorBytes)
+			dst, x, y = unsafe.Add(dst, callBytes), unsafe.Add(x, callBytes), unsafe.Add(y, callBytes)
+		}
+		if v := n * size / vectorBytes; v > 0 {
 			f(dst, x, y, v)
-			done := v * 32
+			done := v * vectorBytes
 			if n -= done / size; n == 0 {
 				return
 			}
@@ -104,13 +114,18 @@ func binaryRow(f func(dst, x, y unsafe.Pointer, n int), tail row, size int) row 
 
 // scaledRow does so for scaling; f is given the address of the factor as y.
 func scaledRow(f func(dst, x, y unsafe.Pointer, n int), tail row, size int, of func(*factor) unsafe.Pointer) row {
+	most := callBytes / size
 	return func(dst, x, _ unsafe.Pointer, n int, by *factor) {
-		v := n * size / 32
+		for ; n > most; n -= most {
+			f(dst, x, of(by), callBytes/vectorBytes)
+			dst, x = unsafe.Add(dst, callBytes), unsafe.Add(x, callBytes)
+		}
+		v := n * size / vectorBytes
 		if v > 0 {
 			f(dst, x, of(by), v)
 		}
-		if rest := n - v*32/size; rest > 0 {
-			tail(unsafe.Add(dst, v*32), unsafe.Add(x, v*32), nil, rest, by)
+		if rest := n - v*vectorBytes/size; rest > 0 {
+			tail(unsafe.Add(dst, v*vectorBytes), unsafe.Add(x, v*vectorBytes), nil, rest, by)
 		}
 	}
 }

@@ -348,7 +348,7 @@ func (a *adder[T]) along(src unsafe.Pointer, lo, hi int) {
 	a.o.seek(summed[:len(summed)-1], [maxOperands]int{}, lo/inner.n)
 	for i, at := lo, lo%inner.n; i < hi; {
 		n := min(inner.n-at, hi-i)
-		if m := n / blockLength; m > 1 && step == a.p.size && a.p.blocks != nil {
+		if m := min(n/blockLength, callBytes/(blockLength*a.p.size)); m > 1 && step == a.p.size && a.p.blocks != nil {
 			a.p.blocks(unsafe.Pointer(&a.sums[0]), unsafe.Add(src, a.o.pos[1]+at*step), m)
 			for _, v := range a.sums[:m] {
 				a.acc[0] = v

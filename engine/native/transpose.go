@@ -41,12 +41,29 @@ func transpose[T any](t transposer, dst, src unsafe.Pointer, offsets []int, rowS
 		to := unsafe.Add(dst, i*size)
 		if t > 0 && many == int(t) {
 			if done = n / int(t) * int(t); done > 0 {
-				transposeVectors(size, to, &rows, done, stride)
+				transposeInCalls(size, to, &rows, done, stride)
 			}
 		}
 		if done < n {
 			transposeRows[T](to, rows[:many], done, n, stride)
 		}
 		i += many
+	}
+}
+
+// transposeInCalls is transposeVectors for any number of columns.
+func transposeInCalls(size int, dst unsafe.Pointer, rows *[8]unsafe.Pointer, n, stride int) {
+	if n <= callElements {
+		transposeVectors(size, dst, rows, n, stride)
+		return
+	}
+	for at := 0; at < n; at += callElements {
+		var part [8]unsafe.Pointer
+		for i, r := range rows {
+			if r != nil {
+				part[i] = unsafe.Add(r, at*size)
+			}
+		}
+		transposeVectors(size, unsafe.Add(dst, at*stride), &part, min(callElements, n-at), stride)
 	}
 }

@@ -29,6 +29,10 @@ func transposeVectors(size int, dst unsafe.Pointer, rows *[8]unsafe.Pointer, n, 
 // stepsPast copies n elements of size bytes that lie step bytes apart to dst, past
 // the caches.
 func stepsPast(size int, dst, src unsafe.Pointer, n, step int) {
+	for ; n > callElements; n -= callElements {
+		stepsPast(size, dst, src, callElements, step)
+		dst, src = unsafe.Add(dst, callElements*size), unsafe.Add(src, callElements*step)
+	}
 	switch size {
 	case 4:
 		streamSteps4(dst, src, n, step)

@@ -121,16 +121,17 @@ func lanesOf(l Level) int {
 func vectorRow(l Level, f vector, d engine.DType, portable row, past bool) row {
 	size, lanes := d.Size(), lanesOf(l)
 	return func(dst, x, _ unsafe.Pointer, n int, by *factor) {
-		for n > 0 {
-			at, odd := f(dst, x, n, past)
+		for {
+			m := min(n, callElements)
+			at, odd := f(dst, x, m, past)
 			for ; odd != 0; odd &= odd - 1 { // dst may be x: every lane is read before it is written
 				i := (at + bits.TrailingZeros(uint(odd))) * size
 				portable(unsafe.Add(dst, i), unsafe.Add(x, i), nil, 1, by)
 			}
-			if at += lanes; at >= n {
+			at = min(at+lanes, m)
+			if n -= at; n == 0 {
 				return
 			}
-			n -= at
 			dst, x = unsafe.Add(dst, at*size), unsafe.Add(x, at*size)
 		}
 	}
@@ -139,16 +140,17 @@ func vectorRow(l Level, f vector, d engine.DType, portable row, past bool) row {
 func vectorRow2(l Level, f vector2, d engine.DType, portable row, past bool) row {
 	size, lanes := d.Size(), lanesOf(l)
 	return func(dst, x, y unsafe.Pointer, n int, by *factor) {
-		for n > 0 {
-			at, odd := f(dst, x, y, n, past)
+		for {
+			m := min(n, callElements)
+			at, odd := f(dst, x, y, m, past)
 			for ; odd != 0; odd &= odd - 1 {
 				i := (at + bits.TrailingZeros(uint(odd))) * size
 				portable(unsafe.Add(dst, i), unsafe.Add(x, i), unsafe.Add(y, i), 1, by)
 			}
-			if at += lanes; at >= n {
+			at = min(at+lanes, m)
+			if n -= at; n == 0 {
 				return
 			}
-			n -= at
 			dst, x, y = unsafe.Add(dst, at*size), unsafe.Add(x, at*size), unsafe.Add(y, at*size)
 		}
 	}
