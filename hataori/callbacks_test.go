@@ -247,9 +247,10 @@ func escapes() []escape {
 	plain := func(func()) Options { return Options{} }
 	codec := func(c escapingCodec, more Options) func(func()) Options {
 		return func(leave func()) Options {
+			c, o := c, more
 			c.leave = leave
-			more.Codec, more.RoundTrip = c, true
-			return more
+			o.Codec, o.RoundTrip = c, true
+			return o
 		}
 	}
 	errCodec := func(encode, decode, collect bool) func(func()) Options {
@@ -259,9 +260,10 @@ func escapes() []escape {
 	}
 	logger := func(h escapingHandler, more Options) func(func()) Options {
 		return func(leave func()) Options {
+			h, o := h, more
 			h.leave = leave
-			more.Logger = slog.New(h)
-			return more
+			o.Logger = slog.New(h)
+			return o
 		}
 	}
 	fails := func(_ func(), x int) (int, error) { return atThree(x, func() error { return errSpecial }) }
@@ -300,6 +302,7 @@ func escapes() []escape {
 	}
 	exchange := func(c escapingCodec, call func(ctx context.Context, w *World, o Options) error) func(context.Context, *World, func()) error {
 		return func(ctx context.Context, w *World, leave func()) error {
+			c := c
 			c.leave = leave
 			return call(ctx, w, Options{Codec: c, RoundTrip: true})
 		}
@@ -439,10 +442,11 @@ func (e *escape) run(t *testing.T, n int, leave func()) {
 	switch e.name {
 	case "MarshalBinary":
 		escapeOwn.encode = leave
+		defer func() { escapeOwn.encode = nil }()
 	case "UnmarshalBinary":
 		escapeOwn.decode = leave
+		defer func() { escapeOwn.decode = nil }()
 	}
-	defer func() { escapeOwn.encode, escapeOwn.decode = nil, nil }()
 	var a agreement
 	onRanks(t, n, mpitest.Options{}, func(w *World) (err error) {
 		ctx, cancel := context.WithTimeout(context.Background(), 20*time.Second) // for liveness only
