@@ -106,54 +106,6 @@ func TestTenMillionItems(t *testing.T) {
 	})
 }
 
-// An item and a result of more than 2^31 bytes.
-func TestMoreThanTwoGiB(t *testing.T) {
-	if os.Getenv("HATAORI_BIG") == "" {
-		t.Skip("moves 2.1 GiB in both directions, needs some 16 GiB: set HATAORI_BIG=1")
-	}
-	if have := available(); have < 16<<30 {
-		t.Skipf("%d MiB of memory are available, 16 GiB are needed", have>>20)
-	}
-	const n = 21 << 30 / 10
-	onRanks(t, 2, mpitest.Options{}, func(w *World) error {
-		var items [][]byte
-		var ex lanes.Executor[lanes.Lane]
-		if w.Rank() == 0 {
-			item := make([]byte, n)
-			item[n-1] = 7
-			items = [][]byte{item}
-		} else {
-			ex = lanes.New(1)
-		}
-		got, err := PmapLanes(context.Background(), w, ex, Options{}, items, func(_ context.Context, _ lanes.Lane, b []byte) ([]byte, error) {
-			if len(b) != n || b[n-1] != 7 {
-				return nil, fmt.Errorf("%d bytes came", len(b))
-			}
-			b[0] = 9
-			return b, nil
-		})
-		if err == nil && w.Rank() == 0 && (len(got[0]) != n || got[0][0] != 9 || got[0][n-1] != 7) {
-			err = fmt.Errorf("%d bytes came back", len(got[0]))
-		}
-		return err
-	})
-}
-
-// available is the memory that may still be used, as far as the system tells.
-func available() int64 {
-	data, err := os.ReadFile("/proc/meminfo")
-	if err != nil {
-		return 0
-	}
-	var kib int64
-	for line := range strings.Lines(string(data)) {
-		if _, err := fmt.Sscanf(line, "MemAvailable: %d kB", &kib); err == nil {
-			break
-		}
-	}
-	return kib << 10
-}
-
 // A library says nothing by itself, and tells a logger what it is asked to.
 func TestSilence(t *testing.T) {
 	var log bytes.Buffer

@@ -194,31 +194,43 @@ func TestTypedErrorCrosses(t *testing.T) {
 	}
 }
 
-// Items 3 (slow) and 9 (fast) both fail: it is always 3.
+// Items 3 (slow) and 9 (fast) both fail, 9 first: it is always 3.
 func TestLowestFailureWins(t *testing.T) {
 	for _, ranks := range []int{1, 2, 3} {
 		for _, batch := range []int{1, 2, 7, 12} {
 			for range 50 {
 				var a agreement
+				failed := make(chan struct{})
+				slow, fast := errors.New("slow"), errors.New("fast")
 				onRanks(t, ranks, mpitest.Options{}, func(w *World) error {
-					_, err := PmapLanes(context.Background(), w, lanes.New(2), Options{Batch: batch}, count(w, 0, 12),
+					_, err := PmapLanes(context.Background(), w, lanes.New(2), Options{Batch: batch, ErrorCodec: Sentinels(fast, slow)}, count(w, 0, 12),
 						func(ctx context.Context, _ lanes.Lane, x int) (int, error) {
 							switch x {
 							case 3:
-								time.Sleep(200 * time.Microsecond)
-								return 0, errors.New("slow")
+								select {
+								case <-failed:
+								case <-time.After(20 * time.Second): // for liveness only
+									t.Error("item 9 did not fail before item 3")
+								}
+								return 0, slow
 							case 9:
-								return 0, errors.New("fast")
+								close(failed)
+								return 0, fast
 							}
 							return x, nil
 						})
 					a.add(w.Rank(), err)
 					return nil
 				})
-				err := a.check(t, ranks)
+				err := a.check(t, ranks, slow)
 				var item *ItemError
 				if !errors.As(err, &item) || item.Index != 3 || item.Message != "slow" {
 					t.Fatalf("%v", err)
+				}
+				for r, err := range a.errs {
+					if errors.Is(err, fast) {
+						t.Fatalf("rank %d got %v, which is the error of item 9, too", r, err)
+					}
 				}
 			}
 		}

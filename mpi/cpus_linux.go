@@ -16,4 +16,18 @@ func allowedCPUs() int {
 	return set.Count()
 }
 
+// allowedMask has a 1 for each processor in the affinity mask.
+func allowedMask() []int64 {
+	var set unix.CPUSet
+	mask := make([]int64, 1024) // what the set holds
+	if err := unix.SchedGetaffinity(0, &set); err == nil {
+		for cpu := range mask {
+			if set.IsSet(cpu) {
+				mask[cpu] = 1
+			}
+		}
+	}
+	return mask
+}
+
 func threadID() int { return unix.Gettid() }

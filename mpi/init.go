@@ -102,8 +102,11 @@ type Runtime struct {
 	world   *Comm
 	self    *Comm
 	peers   []int // world ranks on this host, rising
-	local   int   // place of this rank among them
-	ended   bool  // guarded by the gate
+
+	hostCPUs int // processors that these may use, together
+	by       launcher
+	local    int  // place of this rank among them
+	ended    bool // guarded by the gate
 }
 
 // Init finds out how the process was started, loads the MPI library that
@@ -150,8 +153,11 @@ func Init(opts Options) (*Runtime, error) {
 	} else if err := rt.start(by, saved); err != nil {
 		return nil, err
 	}
-	if err := rt.warn(by); err != nil {
-		return nil, err // without ending MPI, for which the other ranks would have to come
+	rt.by = by
+	if opts.Lanes > 0 {
+		if err := rt.CheckLanes(opts.Lanes, opts.ThreadsPerLane); err != nil {
+			return nil, err // without ending MPI, for which the other ranks would have to come
+		}
 	}
 	return rt, nil
 }
@@ -183,6 +189,7 @@ func (rt *Runtime) startAlone() {
 	rt.world = newSolo(hostname(), &rt.ended)
 	rt.self = newSolo(hostname(), &rt.ended)
 	rt.peers = []int{0}
+	rt.hostCPUs = allowedCPUs()
 }
 
 // start initialises or joins the library. The gate is held.
@@ -323,6 +330,13 @@ func (rt *Runtime) findPeers() error {
 		return err
 	}
 	ctx := context.Background()
+	mask := allowedMask()
+	if err := node.Allreduce(ctx, mask, Max); err != nil {
+		return err
+	}
+	for _, allowed := range mask {
+		rt.hostCPUs += int(allowed)
+	}
 	leader := []int64{int64(w.rank)}
 	if err := node.Allreduce(ctx, leader, Min); err != nil {
 		return err
@@ -344,40 +358,49 @@ func (rt *Runtime) findPeers() error {
 	return node.Free()
 }
 
-// warn tells the caller's logger about settings that cost speed.
-func (rt *Runtime) warn(by launcher) error {
-	o := rt.opts
-	if o.Lanes == 0 {
-		return nil
-	}
+// CheckLanes tells Options.Logger about settings that cost speed, for so many lanes
+// on this rank, each of so many threads, and as many on the other ranks of the host:
+// more threads than processors, on this rank or, told by the first of them, on all
+// ranks of the host together, and a GOMAXPROCS that leaves no room for communication.
+// Init does this where Options.Lanes says how many. It is not collective. The error
+// is an [*InitError]: the logger did not return.
+func (rt *Runtime) CheckLanes(lanes, threads int) error {
 	rank := slog.Int("rank", rt.world.rank)
 	wrong := ""
 	tell := func(msg string, args ...any) {
-		if w := apart(func() { o.Logger.Warn(msg, append([]any{rank}, args...)...) }); wrong == "" {
+		if w := apart(func() { rt.opts.Logger.Warn(msg, append([]any{rank}, args...)...) }); wrong == "" {
 			wrong = w
 		}
 	}
-	if cpus, want := allowedCPUs(), o.Lanes*o.ThreadsPerLane; want > cpus {
-		hint := "use fewer lanes or threads, or give the process more processors"
-		switch {
-		case by.family == openMPI:
-			hint = fmt.Sprintf("start with mpirun --bind-to none, or --map-by slot:PE=%d: with one or two ranks Open MPI binds each to one core", want)
-		case os.Getenv("SLURM_STEP_NUM_TASKS") != "":
-			hint = fmt.Sprintf("start with srun --cpus-per-task=%d", want)
-		case by.family == mpich:
-			hint = "start with mpiexec -bind-to none, or use fewer lanes or threads"
-		}
-		tell("more threads than processors this rank may use",
-			slog.Int("lanes", o.Lanes), slog.Int("threadsPerLane", o.ThreadsPerLane), slog.Int("processors", cpus), slog.String("hint", hint))
+	want := lanes * threads
+	crowd := []any{slog.Int("lanes", lanes), slog.Int("threadsPerLane", threads)}
+	if cpus := allowedCPUs(); want > cpus {
+		tell("more threads than processors this rank may use", append(crowd, slog.Int("processors", cpus), slog.String("hint", rt.room(want)))...)
+	} else if n := len(rt.peers); want*n > rt.hostCPUs && rt.local == 0 {
+		tell("more threads than processors the ranks of this host may use together", append(crowd, slog.Int("ranks", n), slog.Int("processors", rt.hostCPUs),
+			slog.String("hint", fmt.Sprintf("start at most %d such ranks on a host, or use fewer lanes or threads", rt.hostCPUs/want)))...)
 	}
-	if p := runtime.GOMAXPROCS(0); p < o.Lanes+1 {
+	if p := runtime.GOMAXPROCS(0); p < lanes+1 {
 		tell("GOMAXPROCS leaves no room for communication beside the lanes",
-			slog.Int("GOMAXPROCS", p), slog.Int("lanes", o.Lanes), slog.String("hint", fmt.Sprintf("set GOMAXPROCS=%d", o.Lanes+1)))
+			slog.Int("GOMAXPROCS", p), slog.Int("lanes", lanes), slog.String("hint", fmt.Sprintf("set GOMAXPROCS=%d", lanes+1)))
 	}
 	if wrong != "" {
 		return &InitError{Err: ErrSetting, Detail: "Options.Logger did not return: " + wrong}
 	}
 	return nil
+}
+
+// room says how to give a rank so many processors.
+func (rt *Runtime) room(want int) string {
+	switch {
+	case rt.by.family == openMPI:
+		return fmt.Sprintf("start with mpirun --bind-to none, or --map-by slot:PE=%d: with one or two ranks Open MPI binds each to one core", want)
+	case os.Getenv("SLURM_STEP_NUM_TASKS") != "":
+		return fmt.Sprintf("start with srun --cpus-per-task=%d", want)
+	case rt.by.family == mpich:
+		return "start with mpiexec -bind-to none, or use fewer lanes or threads"
+	}
+	return "use fewer lanes or threads, or give the process more processors"
 }
 
 // Finalize ends MPI, unless it was joined. It is collective. The communicators

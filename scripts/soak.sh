@@ -23,6 +23,6 @@ while [ $# -gt 0 ]; do
 done
 need_packages "$package" || exit 2
 export CGO_ENABLED=0
-HATAORI_BIG=1 go test -count=1 -v -run '^(TestTenMillionItems|TestStreamMemory|TestMoreThanTwoGiB|TestMoreThanTwoGiBUnderMPI)$' ./hataori || exit 1
+HATAORI_BIG=1 go test -count=1 -v -run '^(TestTenMillionItems|TestStreamMemory|TestMoreThanTwoGiB)$' ./hataori || exit 1
 go build -o "$build/soak" ./bench/soak || exit 2
 $launch 4 "$build/soak" "${flags[@]}"

@@ -157,8 +157,15 @@ type FingerprintError struct {
 }
 
 func (e *FingerprintError) Error() string {
-	return fmt.Sprintf("store: %s belongs to another problem: it has fingerprint %q, this run %q; "+
-		"resume with the items and options it was made with, or choose another file", e.Path, e.Have, e.Want)
+	const cure = "resume with the items and options it was made with, or choose another file"
+	var diffs []string
+	for _, d := range e.Differences() {
+		diffs = append(diffs, d.String())
+	}
+	if len(diffs) > 0 {
+		return fmt.Sprintf("store: %s belongs to another problem: %s; %s", e.Path, strings.Join(diffs, "; "), cure)
+	}
+	return fmt.Sprintf("store: %s belongs to another problem: it has fingerprint %q, this run %q; %s", e.Path, e.Have, e.Want, cure)
 }
 
 // Unwrap returns ErrFingerprint.

@@ -20,7 +20,7 @@ type Options struct {
 	Library string
 
 	// Fingerprint identifies the problem: whatever the results depend on,
-	// for instance through [Fingerprint]. A file with another one is
+	// for instance through [Problem] or [Fingerprint]. A file with another one is
 	// refused. "" is a fingerprint too: it matches only files without one.
 	// Open ignores it.
 	Fingerprint string

@@ -21,6 +21,7 @@ const (
 	LimitSink     Limit = "sink"      // of a stream: it took results too slowly
 	LimitFewItems Limit = "few items" // there were too few items for so many lanes
 	LimitTail     Limit = "tail"      // lanes had nothing left while the last items ran
+	LimitShort    Limit = "too short" // the call was too short for any of these to mean much
 )
 
 // Summary is what a call comes to.
@@ -88,10 +89,17 @@ func (c *Call) Summary() *Summary {
 	if s.Lanes > 0 && c.Elapsed > 0 {
 		s.Slow = c.slowRank()
 		s.Crowded = c.crowded()
-		s.judge()
+		if s.judge(); c.Elapsed < shortest {
+			s.Limit, s.Loss = LimitShort, 0
+		}
 	}
 	return s
 }
+
+// shortest is the length of a call below which it is not judged. Lanes start, and
+// coordinators wake up, within some milliseconds, which is nothing in a job and most
+// of such a call.
+const shortest = 20 * time.Millisecond
 
 // count fills in what can be added up.
 func (s *Summary) count() {

@@ -65,6 +65,10 @@ func TestSummary(t *testing.T) {
 	}{
 		{"busy", Call{Kind: "PmapLanes", Elapsed: time.Second, Ranks: two(lane(0, times(10, 0, 100)...), lane(10, times(10, 0, 100)...))},
 			LimitNone, 0, []string{"20 items on 2 ranks, 2 lanes", "busy for 100 %", "imbalance 1.00"}},
+		{"too short", Call{Elapsed: 19 * ms, Ranks: two(lane(0, times(2, 5, 1)...), lane(2, times(2, 0, 1)...))},
+			LimitShort, 0, []string{"limited by: nothing that could be told: 19ms is too short to judge"}},
+		{"just long enough", Call{Elapsed: 20 * ms, Ranks: two(lane(0, times(2, 5, 1)...), lane(2, times(2, 0, 1)...))},
+			LimitFewItems, 0.65, []string{"limited by: few items"}},
 		{"slow rank", Call{Elapsed: time.Second, Ranks: two(lane(0, times(40, 0, 25)...), lane(40, times(10, 0, 100)...))},
 			LimitSlowRank, 0.375, []string{"rank 1 (n1) is slow: an item takes 100ms there and 25ms", "4.0 times", "limited by: a slow rank"}},
 		{"tail", Call{Elapsed: time.Second, Ranks: two(lane(0, times(10, 0, 50)...), lane(10, append(times(10, 0, 10), 0, 900)...))},

@@ -87,6 +87,9 @@ func (s *Summary) Verdict() string {
 		}
 		return text + " Put long items first, or cut them"
 	}
+	if s.Limit == LimitShort {
+		return fmt.Sprintf("nothing that could be told: %v is too short to judge. Record a call of a second or more, of more items or of more work in each", short(s.Call.Elapsed))
+	}
 	return "nothing much: lanes were busy, and more of them would make it faster"
 }
 

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -51,6 +52,25 @@ func TestLaunchedFaults(t *testing.T) {
 			}
 			if n := strings.Count(job.Stderr, says); n != 1 {
 				t.Errorf("%v: %q is said %d times: %s", flags, says, n, job.Stderr)
+			}
+		}
+	})
+}
+
+// TestCrowdedHost starts one rank more than there are processors: one line says so,
+// whether the lanes were given or chosen.
+func TestCrowdedHost(t *testing.T) {
+	ranks := runtime.NumCPU() + 1
+	if ranks > 9 {
+		t.Skipf("%d processors: starts no job of so many ranks", ranks-1)
+	}
+	program := launch.Build(t, ".")
+	launch.Each(t, func(t *testing.T, l launch.Launcher) {
+		for _, flags := range [][]string{{"--lanes", "1"}, nil} {
+			job := l.Job(t, ranks, program, append([]string{"--circuit", "3x3x6", "--open", "2", "--no-progress"}, flags...)...)
+			says := fmt.Sprintf("ranks=%d processors=%d", ranks, ranks-1)
+			if n := strings.Count(job.Stderr, "together"); job.Status != 0 || n != 1 || !strings.Contains(job.Stderr, says) {
+				t.Errorf("%v: status %d, said %d times, want %q: %s", flags, job.Status, n, says, job.Stderr)
 			}
 		}
 	})

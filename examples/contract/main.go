@@ -39,6 +39,9 @@ func main() {
 		laneCount := o.lanes
 		if laneCount == 0 {
 			laneCount = max(1, runtime.NumCPU()/(o.threads*max(1, len(rt.Peers()))))
+			if err := rt.CheckLanes(laneCount, o.threads); err != nil { // those that were asked for are checked
+				return err
+			}
 		}
 		return contractOn(ctx, rt.World(), o, laneCount, os.Stdout)
 	}))

@@ -69,8 +69,14 @@ func openKeeper[T number](o *options, j *job[T], target engine.Target, ranks, la
 // short.
 func (j *job[T]) fingerprint(o *options, target engine.Target) string {
 	hash := store.Fingerprint(fmt.Append(nil, j.subscripts), fmt.Append(nil, j.shapes), fmt.Append(nil, j.plan.Path()), fmt.Append(nil, j.plan.Cuts()))
-	return fmt.Sprintf("%s of %v in %d slices, %d threads, %s (%s), plan %s",
-		j.name, engine.DTypeOf[T](), j.plan.Slices(), o.threads, target.Provider, target.Detail, hash)
+	return store.Problem(
+		store.Part{Name: "problem", Value: j.name},
+		store.Part{Name: "type", Value: engine.DTypeOf[T]().String()},
+		store.Part{Name: "slices", Value: fmt.Sprint(j.plan.Slices())},
+		store.Part{Name: "threads", Value: fmt.Sprint(o.threads)},
+		store.Part{Name: "provider", Value: target.Provider},
+		store.Part{Name: "kernel", Value: target.Detail},
+		store.Part{Name: "plan", Value: hash})
 }
 
 // source gives the numbers of all slices.

@@ -179,9 +179,9 @@ with h5py.File(sys.argv[1]) as f:
 	}
 	other := []string{"--circuit", "3x3x8", "--open", "3", "--provider", "native", "--resume", "--out", path}
 	refused([]string{"--resume to go on"}, append(small, "--out", path)...)
-	refused([]string{"open3 of complex128 in 32 slices", "open3 of complex128 in 2 slices"}, append(other, "--slices", "2")...)
-	refused([]string{"seed1", "seed2"}, append(other, "--slices", "24", "--seed", "2")...)
-	refused([]string{"1 threads", "2 threads"}, append(other, "--slices", "24", "--threads", "2")...)
+	refused([]string{"problem: slices was 32, is 2; plan was "}, append(other, "--slices", "2")...)
+	refused([]string{"problem: problem was ", "seed1_open3, is ", "seed2_open3; resume"}, append(other, "--slices", "24", "--seed", "2")...)
+	refused([]string{"problem: threads was 1, is 2; resume"}, append(other, "--slices", "24", "--threads", "2")...)
 	refused([]string{"no such file"}, append(small, "--out", filepath.Join(dir, "none", "out.h5"))...)
 	refused([]string{"no such file"}, append(small, "--out", filepath.Join(dir, "none", "out.npy"))...)
 	for says, flags := range map[string][]string{"--resume needs --out": {"--resume"}, "whose rows": {"--resume", "--out", array}, "--out is empty": {"--out", ""}} {

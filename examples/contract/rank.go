@@ -48,11 +48,14 @@ func solve[T number](ctx context.Context, world *hataori.World, o *options, in *
 	if err := world.Agree(ctx, err); err != nil {
 		return err
 	}
+	began := time.Now()
 	plan, err := planOn(ctx, world, o, p)
 	if err != nil {
 		return err
 	}
+	planned := time.Now()
 	j, crew, err := prepare(o, p, plan, laneCount)
+	prepared := time.Now()
 	defer func() {
 		for _, c := range crew {
 			_ = c.Close() // nothing is left that could be lost
@@ -86,7 +89,9 @@ func solve[T number](ctx context.Context, world *hataori.World, o *options, in *
 		return explain(ctx, world, o, j, k, err)
 	}
 	if world.Rank() == 0 {
-		err = finish(o, in, j, k, parts, newReport(j, world.Size(), o, &stats, crew[0].Target(), time.Since(start)), out)
+		r := newReport(j, world.Size(), o, &stats, crew[0].Target(), time.Since(start))
+		r.Planning, r.Preparing = planned.Sub(began).Seconds(), prepared.Sub(planned).Seconds()
+		err = finish(o, in, j, k, parts, r, out)
 	}
 	return world.Agree(ctx, err)
 }
@@ -223,6 +228,7 @@ func finish[T number](o *options, in *input, j *job[T], k *keeper[T], parts [][]
 		}()
 		r.Kept = k.had
 	}
+	start := time.Now()
 	output, err := k.assemble(j, parts)
 	if err != nil {
 		return err
@@ -231,6 +237,7 @@ func finish[T number](o *options, in *input, j *job[T], k *keeper[T], parts [][]
 	if r.Check, err = j.verify(r, in.golden, output); err != nil {
 		return err
 	}
+	r.Checking = time.Since(start).Seconds()
 	switch {
 	case k != nil:
 		err = k.write(j, r.Check, output)

@@ -92,7 +92,10 @@ type report struct {
 	Norm2       float64  `json:"norm2"`
 	Samples     []sample `json:"samples"`
 	Check       string   `json:"check"`
-	Seconds     float64  `json:"seconds"`
+	Planning    float64  `json:"planning_seconds"`  // the path and the cuts, on the root
+	Preparing   float64  `json:"preparing_seconds"` // operands, and an engine for each lane of the root
+	Seconds     float64  `json:"seconds"`           // the slices, over all ranks
+	Checking    float64  `json:"checking_seconds"`  // putting them together and the check, on the root
 	Utilization float64  `json:"utilization"`
 	ItemsOfLane [][]int  `json:"items_per_lane"` // [rank][lane]
 	Provider    string   `json:"provider"`
@@ -144,6 +147,7 @@ func (r *report) print(w io.Writer, asJSON bool) error {
 	for rank, counts := range r.ItemsOfLane {
 		fmt.Fprintf(&b, " rank %d %v", rank, counts)
 	}
+	fmt.Fprintf(&b, "\nbefore that planning %.3f s and preparing %.3f s, after it checking %.3f s", r.Planning, r.Preparing, r.Checking)
 	fmt.Fprintf(&b, "\ncheck: %s\n", r.Check)
 	_, err := io.WriteString(w, b.String())
 	return err

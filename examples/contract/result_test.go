@@ -46,7 +46,7 @@ func TestReportIsOneLineOfJSON(t *testing.T) {
 	if err := json.Unmarshal(b.Bytes(), &got); err != nil {
 		t.Fatal(err)
 	}
-	for _, key := range []string{"name", "ranks", "lanes", "items", "sum", "norm2", "samples", "seconds", "utilization", "provider", "kernel"} {
+	for _, key := range []string{"name", "ranks", "lanes", "items", "sum", "norm2", "samples", "seconds", "planning_seconds", "preparing_seconds", "checking_seconds", "utilization", "provider", "kernel"} {
 		if _, ok := got[key]; !ok {
 			t.Errorf("no %q in %s", key, b.String())
 		}

@@ -3,6 +3,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"testing"
 
@@ -33,7 +34,7 @@ func TestWatch(t *testing.T) {
 		if s := rec.Calls[0].Summary(); s.Items != 32 || s.Ranks != 2 || s.Lanes != 4 {
 			t.Errorf("%v", s)
 		}
-		if job = l.Job(t, 2, program, append(flags, "--no-progress", "--progress-every", "1us")...); job.Status != 0 || job.Stderr != "" {
+		if job = l.Job(t, 2, program, append(flags, "--no-progress", "--progress-every", "1us", "--lanes", "1")...); job.Status != 0 || job.Stderr != "" && runtime.NumCPU() > 1 {
 			t.Errorf("status %d, %s", job.Status, job.Stderr)
 		}
 		job = l.Job(t, 2, program, "--trace", filepath.Join(name, "no", "folder"))

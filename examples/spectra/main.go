@@ -106,7 +106,8 @@ func openFiles(in, out string) (f *files, err error) {
 	}
 	f.shape = info.Shape
 	// What the results depend on, as far as it is cheap to tell.
-	fingerprint := fmt.Sprintf("%d spectral lines of %s, %v", lineCount, in, info.Shape)
+	fingerprint := store.Problem(store.Part{Name: "lines", Value: fmt.Sprint(lineCount)},
+		store.Part{Name: "input", Value: in}, store.Part{Name: "its shape", Value: fmt.Sprint(info.Shape)})
 	if f.out, err = store.Resume(out, store.Options{Fingerprint: fingerprint}); err != nil {
 		return nil, errors.Join(err, f.in.Close())
 	}

@@ -65,8 +65,8 @@ func TestSpectra(t *testing.T) {
 		other := filepath.Join(dir, l.Name+".h5")
 		must(t, launch.Alone(t, program, "-make", "10", "-in", other))
 		for says, args := range map[string][]string{
-			"belongs to another problem": {"-in", other, "-out", name},
-			"no such file":               {"-in", filepath.Join(dir, "none.h5")},
+			"belongs to another problem: input was ": {"-in", other, "-out", name},
+			"no such file":                           {"-in", filepath.Join(dir, "none.h5")},
 		} {
 			if o := l.Job(t, 2, program, args...); o.Status == 0 || strings.Count(o.Stderr, says) != 1 {
 				t.Errorf("%v: status %d: %s", args, o.Status, o.Stderr)

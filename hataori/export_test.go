@@ -1,4 +1,0 @@
-package hataori
-
-// For tests that see the package from outside.
-var Available = available
