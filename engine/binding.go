@@ -32,13 +32,16 @@ func NewBinding(op Op, in, out []Spec, target Target) (Binding, error) {
 		}
 		b.in[i] = s.Canonical()
 	}
-	inferred, err := op.Infer(b.in)
+	specs, err := op.Infer(b.in)
+	if err == nil {
+		specs, err = inferred(op.Name(), specs...)
+	}
 	if err != nil {
 		return b, err
 	}
-	b.out = inferred
+	b.out = specs
 	if out != nil {
-		if b.out, err = checkOutputs(op.Name(), inferred, out); err != nil {
+		if b.out, err = checkOutputs(op.Name(), specs, out); err != nil {
 			return b, err
 		}
 	}
@@ -102,18 +105,18 @@ func (b *Binding) Target() Target { return b.target }
 // live, of the bound specs, and without a forbidden overlap. It touches no
 // element and allocates only to report an error. For engines.
 func (b *Binding) Check(out, in []*Tensor) error {
-	if len(in) != len(b.in) || len(out) != len(b.out) {
-		return &ArgError{Op: b.op.Name(), Operand: NoOperand, Reason: fmt.Sprintf(
-			"%d inputs and %d outputs given, the kernel takes %d and %d", len(in), len(out), len(b.in), len(b.out))}
+	ins, outs := b.in, b.out
+	if len(in) != len(ins) || len(out) != len(outs) {
+		return b.countError(out, in)
 	}
 	for i, t := range in {
-		if t == nil || !t.spec.equal(&b.in[i]) || t.ended.Load() {
-			return b.argError(Input(i), t, b.in[i])
+		if t == nil || !t.spec.equal(&ins[i]) || t.ended.Load() {
+			return b.argError(Input(i), t, ins[i])
 		}
 	}
 	for o, t := range out {
-		if t == nil || !t.spec.equal(&b.out[o]) || t.ended.Load() {
-			return b.argError(Output(o), t, b.out[o])
+		if t == nil || !t.spec.equal(&outs[o]) || t.ended.Load() {
+			return b.argError(Output(o), t, outs[o])
 		}
 		for i, u := range in {
 			if t.end > u.begin && u.end > t.begin && !(i < 64 && b.alias[o]&(1<<i) != 0 && same(t, u)) && t.Overlaps(u) {
@@ -127,6 +130,11 @@ func (b *Binding) Check(out, in []*Tensor) error {
 		}
 	}
 	return nil
+}
+
+func (b *Binding) countError(out, in []*Tensor) error {
+	return &ArgError{Op: b.op.Name(), Operand: NoOperand, Reason: fmt.Sprintf(
+		"%d inputs and %d outputs given, the kernel takes %d and %d", len(in), len(out), len(b.in), len(b.out))}
 }
 
 func (b *Binding) argError(o Operand, t *Tensor, want Spec) error {

@@ -1,14 +1,15 @@
 package engine
 
 import (
-	"sync/atomic"
 	"unsafe"
+
+	"github.com/hataori/hataori-go/engine/internal/trylock"
 )
 
 // Frame holds the argument arrays of the convenience forms for one engine.
 // The zero value is ready. An engine has one and returns it from Frame.
 type Frame struct {
-	busy atomic.Bool
+	busy trylock.Lock
 	in   [frameIn]*Tensor
 	out  [frameOut]*Tensor
 	ins  [frameIn]Spec
@@ -80,7 +81,7 @@ func (f *Frame) bind(e Engine, op Op, n, m int) (Kernel, error) {
 }
 
 func (f *Frame) acquire() error {
-	if !f.busy.CompareAndSwap(false, true) {
+	if !f.busy.TryLock() {
 		return ErrBusy
 	}
 	return nil
@@ -92,7 +93,7 @@ func (f *Frame) release() {
 	if f.in[2] != nil || f.out[1] != nil {
 		f.in[2], f.in[3], f.out[1] = nil, nil, nil
 	}
-	f.busy.Store(false)
+	f.busy.Unlock()
 }
 
 // into runs op on the n inputs in f.in into dst.

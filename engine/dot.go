@@ -68,11 +68,7 @@ func (d DotGeneral) Infer(in []Spec) ([]Spec, error) {
 	for i := range freeR.Len() {
 		ext = append(ext, r.Shape.At(freeR.At(i)))
 	}
-	out := Spec{DType: l.DType, Domain: l.Domain, Shape: ShapeOf(ext...)}
-	if err := out.Validate(op, Output(0)); err != nil {
-		return nil, err
-	}
-	return []Spec{out}, nil
+	return inferShape(op, l, ext)
 }
 
 // Free returns the free axes of both operands, in order, for operands of the

@@ -163,7 +163,7 @@ func (f function) infer(in []Spec, n int, known bool) ([]Spec, error) {
 	}
 	out := in[0].Compact()
 	out.DType = f.out.of(in[0].DType)
-	return []Spec{out}, nil
+	return inferred(f.name, out)
 }
 
 // types checks that the inputs from the first on have one allowed dtype.
@@ -325,5 +325,5 @@ func inferCast(op string, to DType, in []Spec) ([]Spec, error) {
 	}
 	out := in[0].Compact()
 	out.DType = to
-	return []Spec{out}, nil
+	return inferred(op, out)
 }

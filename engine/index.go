@@ -150,10 +150,11 @@ func (ArgSort) MayAlias(out, in int) bool { return false }
 // Infer implements Op.
 func (s ArgSort) Infer(in []Spec) ([]Spec, error) {
 	out, err := inferAlong("ArgSort", realSet, s.Axis, in)
-	if err == nil {
-		out[0].DType = Int64
+	if err != nil {
+		return nil, err
 	}
-	return out, err
+	out[0].DType = Int64
+	return inferred("ArgSort", out...)
 }
 
 // TopK is, in two outputs, the K greatest elements of every line along Axis in
@@ -181,5 +182,5 @@ func (t TopK) Infer(in []Spec) ([]Spec, error) {
 	out[0].Shape = ShapeOf(ext...)
 	positions := out[0]
 	positions.DType = Int64
-	return []Spec{out[0], positions}, nil
+	return inferred("TopK", out[0], positions)
 }

@@ -1,5 +1,10 @@
 package engine
 
+import (
+	"math/bits"
+	"slices"
+)
+
 // Operations on the legs (axes) of tensors in a network: fuse them to a matrix,
 // factorise and truncate that, split them again, apply what came out to another leg.
 
@@ -145,16 +150,35 @@ func fused(op string, shape Shape, order Axes, counts List) ([]int, error) {
 		if n < 0 || n > order.Len()-next {
 			return nil, shapeErr(op, NoOperand, NoAxis, "Counts %v do not share out %d axes", counts, order.Len())
 		}
-		ext[k] = 1
-		for range n {
-			ext[k] *= shape.At(order.At(next))
+		group := make([]int, n)
+		for i := range group {
+			group[i] = shape.At(order.At(next))
 			next++
+		}
+		if ext[k] = product(group); ext[k] < 0 {
+			return nil, shapeErr(op, NoOperand, k, "the product of extents %v is more than an int can count", group)
 		}
 	}
 	if next != order.Len() {
 		return nil, shapeErr(op, NoOperand, NoAxis, "Counts %v share out %d of %d axes", counts, next, order.Len())
 	}
 	return ext, nil
+}
+
+// product is that of extents, −1 where an int cannot count so far.
+func product(ext []int) int {
+	if slices.Contains(ext, 0) {
+		return 0
+	}
+	n := 1
+	for _, x := range ext {
+		hi, lo := bits.Mul64(uint64(n), uint64(x))
+		if hi != 0 || lo > maxInt {
+			return -1
+		}
+		n = int(lo)
+	}
+	return n
 }
 
 // splitView is the fused spec seen with all of the axes, in their order.

@@ -45,6 +45,9 @@ func (f Factor) Or(def complex128) complex128 {
 // check refuses factors that dtype d cannot hold.
 func (f Factor) check(op string, d DType) error {
 	z := f.Or(0)
+	if d == Bool && z != 0 && z != 1 {
+		return &DTypeError{Op: op, Operand: NoOperand, Got: d, Want: "a numeric type for a value that is neither 0 nor 1"}
+	}
 	if imag(z) != 0 && !d.IsComplex() {
 		return &DTypeError{Op: op, Operand: Input(0), Got: d, Want: "a complex type for a factor with an imaginary part"}
 	}
@@ -75,6 +78,17 @@ func want(op string, in []Spec, n int) error {
 		}
 	}
 	return nil
+}
+
+// inferred returns the specs of outputs, or what is wrong with one: it may have more
+// elements, or wider ones, than the inputs.
+func inferred(op string, out ...Spec) ([]Spec, error) {
+	for i, s := range out {
+		if err := s.Validate(op, Output(i)); err != nil {
+			return nil, err
+		}
+	}
+	return out, nil
 }
 
 func wantNumeric(op string, in []Spec, n int) error {

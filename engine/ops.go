@@ -186,5 +186,5 @@ func (r ReduceSum) Infer(in []Spec) ([]Spec, error) {
 			ext = append(ext, in[0].Shape.At(i))
 		}
 	}
-	return []Spec{{DType: in[0].DType, Domain: in[0].Domain, Shape: ShapeOf(ext...)}}, nil
+	return inferShape("ReduceSum", in[0], ext)
 }

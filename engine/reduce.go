@@ -89,7 +89,7 @@ func (r Reduce) Infer(in []Spec) ([]Spec, error) {
 	if f.out != argType {
 		out.DType = f.out.of(in[0].DType)
 	}
-	return []Spec{out}, nil
+	return inferred(f.name, out)
 }
 
 // CumSum is out[…, k, …] = Σ_{j≤k} in[…, j, …] along Axis, added in that order;

@@ -194,11 +194,7 @@ func (p Pad) Infer(in []Spec) ([]Spec, error) {
 }
 
 func inferShape(op string, like Spec, ext []int) ([]Spec, error) {
-	out := Spec{DType: like.DType, Domain: like.Domain, Shape: ShapeOf(ext...)}
-	if err := out.Validate(op, Output(0)); err != nil {
-		return nil, err
-	}
-	return []Spec{out}, nil
+	return inferred(op, Spec{DType: like.DType, Domain: like.Domain, Shape: ShapeOf(ext...)})
 }
 
 // Moves implements Mover.
@@ -464,41 +460,29 @@ func (d DiagonalIn) Moves(in, out []Spec) []Move {
 
 // Tril is out[…, i, j] = in[…, i, j] where j ≤ i + K, else 0, over the last two axes
 // (numpy's tril).
-type Tril struct {
-	structural
-	K int
-}
+type Tril struct{ K int }
 
 // Name implements Op.
 func (Tril) Name() string { return "Tril" }
 
+// MayAlias implements Op.
+func (Tril) MayAlias(out, in int) bool { return false }
+
 // Infer implements Op.
 func (t Tril) Infer(in []Spec) ([]Spec, error) { return inferTriangle("Tril", in) }
 
-// Moves implements Mover.
-func (t Tril) Moves(in, out []Spec) []Move {
-	return triangle(in[0], out[0], func(i, n int) (lo, hi int) { return 0, clampInt(t.K, -i-1, n-i-1) + i + 1 })
-}
-
 // Triu is out[…, i, j] = in[…, i, j] where j ≥ i + K, else 0, over the last two axes
 // (numpy's triu).
-type Triu struct {
-	structural
-	K int
-}
+type Triu struct{ K int }
 
 // Name implements Op.
 func (Triu) Name() string { return "Triu" }
 
+// MayAlias implements Op.
+func (Triu) MayAlias(out, in int) bool { return false }
+
 // Infer implements Op.
 func (t Triu) Infer(in []Spec) ([]Spec, error) { return inferTriangle("Triu", in) }
-
-// Moves implements Mover.
-func (t Triu) Moves(in, out []Spec) []Move {
-	return triangle(in[0], out[0], func(i, n int) (lo, hi int) { return clampInt(t.K, -i, n-i) + i, n })
-}
-
-func clampInt(x, lo, hi int) int { return min(max(x, lo), hi) }
 
 func inferTriangle(op string, in []Spec) ([]Spec, error) {
 	if err := want(op, in, 1); err != nil {
@@ -508,26 +492,4 @@ func inferTriangle(op string, in []Spec) ([]Spec, error) {
 		return nil, shapeErr(op, Input(0), NoAxis, "rank %d: a triangle is of the last two axes", in[0].Rank())
 	}
 	return []Spec{in[0].Compact()}, nil
-}
-
-// triangle fills with 0 and moves the columns lo ≤ j < hi of each row.
-func triangle(in, out Spec, columns func(i, n int) (lo, hi int)) []Move {
-	moves := []Move{fillAll(out)}
-	rows := in.Rank() - 2
-	for i := range in.Shape.At(rows) {
-		lo, hi := columns(i, in.Shape.At(rows+1))
-		if hi <= lo {
-			continue
-		}
-		m := Move{}
-		var a, b int
-		m.From, a = part(in, rows, i, 1, 1)
-		m.From, b = part(m.From, rows+1, lo, hi-lo, 1)
-		m.InShift = a + b
-		m.To, a = part(out, rows, i, 1, 1)
-		m.To, b = part(m.To, rows+1, lo, hi-lo, 1)
-		m.OutShift = a + b
-		moves = append(moves, m)
-	}
-	return moves
 }

@@ -79,6 +79,10 @@ func (e *Engine) bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 		bd.random(op, o)
 	case engine.Mover:
 		bd.moves(op)
+	case engine.Tril:
+		bd.triangle(true, op.K, o, a)
+	case engine.Triu:
+		bd.triangle(false, op.K, o, a)
 	case engine.Gather:
 		bd.gather(op.Axis, o, a, k.In(1))
 	case engine.TakeAlong:

@@ -185,7 +185,7 @@ func (e *Engine) Err() error {
 
 // admit makes the caller the engine's only one.
 func (e *Engine) admit() error {
-	free := e.pool.busy.CompareAndSwap(false, true)
+	free := e.pool.busy.TryLock()
 	if free && e.broken.Load() == nil && !e.pool.closed.Load() {
 		return nil
 	}
@@ -197,7 +197,7 @@ func (e *Engine) refuse(admitted bool) error {
 	if !admitted {
 		return e.pool.refusal()
 	}
-	e.pool.busy.Store(false)
+	e.pool.busy.Unlock()
 	return e.Err()
 }
 
@@ -211,7 +211,7 @@ func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) (err error) {
 		if !done {
 			err = e.fail(k.Op().Name(), recover())
 		}
-		e.pool.busy.Store(false)
+		e.pool.busy.Unlock()
 	}()
 	ck, ok := k.(*kernel)
 	if !ok || ck.id != e.id {
@@ -267,7 +267,7 @@ func (p *pass) err() error {
 // End implements engine.Pass.
 func (p *pass) End() {
 	if p.e.open.CompareAndSwap(p, nil) {
-		p.e.pool.busy.Store(false)
+		p.e.pool.busy.Unlock()
 	}
 }
 
@@ -373,11 +373,11 @@ func (e *Engine) Close() error {
 	if e.pool.closed.Load() {
 		return nil
 	}
-	if !e.pool.busy.CompareAndSwap(false, true) {
+	if !e.pool.busy.TryLock() {
 		return e.pool.refusal()
 	}
 	e.pool.stop()
-	e.pool.busy.Store(false)
+	e.pool.busy.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	for _, c := range e.extensions {

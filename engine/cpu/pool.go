@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/internal/trylock"
 )
 
 // Errors of pools. Compare with errors.Is.
@@ -67,7 +68,7 @@ type Pool struct {
 	spin  time.Duration
 	start func(worker int) error
 
-	busy   atomic.Bool // admission: a run, a pass or an Enter is going on
+	busy   trylock.Lock // admission: a run, a pass or an Enter is going on
 	closed atomic.Bool
 	taken  atomic.Bool
 	join   sync.WaitGroup
@@ -171,7 +172,7 @@ func (p *Pool) Enter(f func(worker int)) error {
 	if err := p.admit(); err != nil {
 		return err
 	}
-	defer p.busy.Store(false)
+	defer p.busy.Unlock()
 	if err := p.lost.Load(); err != nil {
 		return *err
 	}
@@ -205,7 +206,7 @@ func (p *Pool) Close() error {
 	if err := p.admit(); err != nil {
 		return err
 	}
-	defer p.busy.Store(false)
+	defer p.busy.Unlock()
 	p.stop()
 	return nil
 }
@@ -220,11 +221,11 @@ func (p *Pool) stop() {
 
 // admit makes the caller the only one, or says at once why not.
 func (p *Pool) admit() error {
-	if !p.busy.CompareAndSwap(false, true) {
+	if !p.busy.TryLock() {
 		return p.refusal()
 	}
 	if p.closed.Load() {
-		p.busy.Store(false)
+		p.busy.Unlock()
 		return ErrPoolClosed
 	}
 	return nil

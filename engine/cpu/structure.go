@@ -52,6 +52,24 @@ func (s *moveStep) run(r *run, w, part int) {
 	s.plan.Run(&r.e.workers[w].space, unsafe.Add(r.base[s.out], s.outShift), src, lo, hi)
 }
 
+// triangleStep is Tril or Triu, rows shared out.
+type triangleStep struct {
+	plan *native.TrianglePlan
+	cut  int
+}
+
+func (s *triangleStep) parts() int { return s.cut }
+
+func (s *triangleStep) run(r *run, _, part int) {
+	lo, hi := share(s.plan.Items(), s.cut, part)
+	s.plan.Run(r.base[1], r.base[0], lo, hi)
+}
+
+func (b *binder) triangle(lower bool, k int, out, in engine.Spec) {
+	p := native.NewTriangle(out.DType.Size(), lower, k, out.Shape.Ints(), out.AppendStrides(nil), in.AppendStrides(nil))
+	b.step(&triangleStep{plan: p, cut: pieces(p.Items(), b.width, 0, float64(2*out.Bytes()))})
+}
+
 // bitsOf is a factor as an element of dtype d.
 func bitsOf(f engine.Factor, d engine.DType) (bits [2]uint64) {
 	z := f.Or(0)

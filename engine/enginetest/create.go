@@ -13,8 +13,11 @@ func testCreate(r *rig) {
 			l := layout((k + t) % int(layouts))
 			spec := r.spec(d, s...)
 			value := engine.By(3)
-			if d.IsComplex() {
+			switch {
+			case d.IsComplex():
 				value = engine.By(1.1 - 2i)
+			case d == engine.Bool:
+				value = engine.By(1)
 			}
 			r.created(engine.Fill{Spec: spec, Value: value}, l)
 			r.created(engine.Fill{Spec: spec}, l)
@@ -47,17 +50,7 @@ func (r *rig) created(op engine.Op, l layout) {
 	r.ok(engine.EvalInto(r.e, op, []*engine.Tensor{out}))
 	o := &rig{T: r.T, e: r.oracle}
 	want := r.must(r.oracle.Alloc(engine.SpecOf(out.DType(), out.Shape().Ints()...)))
-	switch h := op.(type) { // in the oracle's domain
-	case engine.Fill:
-		h.Spec.Domain = engine.Domain{}
-		op = h
-	case engine.Iota:
-		h.Spec.Domain = engine.Domain{}
-		op = h
-	case engine.Random:
-		h.Spec.Domain = engine.Domain{}
-		op = h
-	}
+	op = placedIn(op, engine.Domain{}) // the oracle's
 	r.ok(engine.EvalInto(r.oracle, op, []*engine.Tensor{want}))
 	r.near(op.Name(), out.DType(), allowance{ulps: Ulps}, r.read(out), o.read(want))
 }

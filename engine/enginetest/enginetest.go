@@ -72,6 +72,7 @@ func Run(t *testing.T, open Make) {
 		{"EveryCount", testEveryCount},
 		{"EveryOverlap", testEveryOverlap},
 		{"ManyAxes", testManyAxes},
+		{"Hostile", testHostile},
 		{"BadSpecs", testBadSpecs},
 		{"BadArguments", testBadArguments},
 		{"Overlap", testOverlap},

@@ -30,8 +30,9 @@ func (r *rig) every(f func(name string, op engine.Op, in, out []engine.Spec, err
 }
 
 // placed puts what an operation creates into the engine's domain.
-func (r *rig) placed(op engine.Op) engine.Op {
-	domain := r.e.Target().Domain
+func (r *rig) placed(op engine.Op) engine.Op { return placedIn(op, r.e.Target().Domain) }
+
+func placedIn(op engine.Op, domain engine.Domain) engine.Op {
 	switch o := op.(type) {
 	case engine.Fill:
 		o.Spec.Domain = domain

@@ -69,6 +69,10 @@ func testMovers(r *rig) {
 			for i, s := range c.in {
 				ins[i] = r.input((l+layout(i))%layouts, d, s, small(d, 70+i))
 			}
+			if p, ok := c.op.(engine.Pad); ok && d == engine.Bool && p.Value.Given() {
+				p.Value = engine.By(1)
+				c.op = p
+			}
 			r.expectAll(c.op, (l+2)%layouts, ins...)
 		}
 	}
@@ -166,6 +170,8 @@ func testMoverRules(r *rig) {
 		in []engine.Spec
 	}{
 		{engine.Pad{Low: list(0), High: list(1), Value: engine.By(2i)}, []engine.Spec{v}},
+		{engine.Pad{Low: list(0), High: list(1), Value: engine.By(-5)}, []engine.Spec{r.spec(engine.Bool, 3)}},
+		{engine.Fill{Spec: r.spec(engine.Bool, 3), Value: engine.By(0.5)}, nil},
 		{engine.Concat{}, []engine.Spec{v, r.spec(engine.Float32, 3)}},
 		{engine.Gather{}, []engine.Spec{v, v}},
 		{engine.Scatter{}, []engine.Spec{v, r.spec(engine.Int32, 1), r.spec(engine.Float32, 1)}},

@@ -193,7 +193,7 @@ func compute(op engine.Op, outs, in []*engine.Tensor) error {
 		return indexing(op, o, all)
 	case engine.Sort, engine.ArgSort, engine.TopK:
 		sorting(op, results, a)
-	case engine.Mover:
+	case engine.Mover, engine.Tril, engine.Triu:
 		structure(op, results, all)
 	default:
 		panic("ref: operation without a loop")

@@ -77,7 +77,7 @@ func (e *Engine) Bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 		engine.ApplyMatrix, engine.GroupedDot,
 		engine.Unary, engine.Binary, engine.Ternary, engine.Cast, engine.Convert,
 		engine.Reduce, engine.CumSum, engine.CumProd,
-		engine.Gather, engine.TakeAlong, engine.Scatter, engine.Sort, engine.ArgSort, engine.TopK, engine.Mover,
+		engine.Gather, engine.TakeAlong, engine.Scatter, engine.Sort, engine.ArgSort, engine.TopK, engine.Mover, engine.Tril, engine.Triu,
 		engine.Fill, engine.Iota, engine.Random:
 		return k, nil
 	}

@@ -32,10 +32,14 @@ func remove(index []int, at int) []int {
 }
 
 // structure computes the structural operations.
-func structure(op engine.Mover, out, in []array) {
+func structure(op engine.Op, out, in []array) {
 	o, a := out[0], in[0]
+	var fill engine.Factor
+	if m, ok := op.(engine.Mover); ok {
+		fill = m.Fill()
+	}
 	one := func(f func(i []int) []int) {
-		copyFromAny(o, in, op.Fill(), func(i []int) (int, []int) {
+		copyFromAny(o, in, fill, func(i []int) (int, []int) {
 			if at := f(i); at != nil {
 				return 0, at
 			}
@@ -99,7 +103,7 @@ func structure(op engine.Mover, out, in []array) {
 	case engine.Roll:
 		one(func(i []int) []int {
 			n := a.extents[op.Axis]
-			i[op.Axis] = ((i[op.Axis]-op.Shift)%n + n) % n
+			i[op.Axis] = ((i[op.Axis]-op.Shift%n)%n + n) % n
 			return i
 		})
 	case engine.DiagonalIn:
