@@ -105,21 +105,64 @@ func (b *Binding) Target() Target { return b.target }
 // live, of the bound specs, and without a forbidden overlap. It touches no
 // element and allocates only to report an error. For engines.
 func (b *Binding) Check(out, in []*Tensor) error {
+	if b.fits(out, in) {
+		return nil
+	}
+	return b.misfit(out, in)
+}
+
+// fits is Check without the reasons, which small operations have no time for.
+func (b *Binding) fits(out, in []*Tensor) bool {
 	ins, outs := b.in, b.out
 	if len(in) != len(ins) || len(out) != len(outs) {
-		return b.countError(out, in)
+		return false
 	}
 	for i, t := range in {
-		if t == nil || !t.spec.equal(&ins[i]) || t.ended.Load() {
-			return b.argError(Input(i), t, ins[i])
+		if t == nil || !t.usable(&ins[i]) {
+			return false
 		}
 	}
 	for o, t := range out {
-		if t == nil || !t.spec.equal(&outs[o]) || t.ended.Load() {
-			return b.argError(Output(o), t, outs[o])
+		if t == nil || !t.usable(&outs[o]) {
+			return false
 		}
 		for i, u := range in {
-			if t.end > u.begin && u.end > t.begin && !(i < 64 && b.alias[o]&(1<<i) != 0 && same(t, u)) && t.Overlaps(u) {
+			if t.end > u.begin && u.end > t.begin && b.clash(o, i, t, u) {
+				return false
+			}
+		}
+		for _, u := range out[:o] {
+			if t.end > u.begin && u.end > t.begin && t.Overlaps(u) {
+				return false
+			}
+		}
+	}
+	return true
+}
+
+// clash says whether output o, t, shares elements with input i, u, in a way that is
+// not allowed.
+func (b *Binding) clash(o, i int, t, u *Tensor) bool {
+	return !(i < 64 && b.alias[o]&(1<<i) != 0 && same(t, u)) && t.Overlaps(u)
+}
+
+// misfit is the error about the first of the arguments that do not fit.
+func (b *Binding) misfit(out, in []*Tensor) error {
+	if len(in) != len(b.in) || len(out) != len(b.out) {
+		return &ArgError{Op: b.op.Name(), Operand: NoOperand, Reason: fmt.Sprintf(
+			"%d inputs and %d outputs given, the kernel takes %d and %d", len(in), len(out), len(b.in), len(b.out))}
+	}
+	for i, t := range in {
+		if t == nil || !t.usable(&b.in[i]) {
+			return b.argError(Input(i), t, b.in[i])
+		}
+	}
+	for o, t := range out {
+		if t == nil || !t.usable(&b.out[o]) {
+			return b.argError(Output(o), t, b.out[o])
+		}
+		for i, u := range in {
+			if b.clash(o, i, t, u) {
 				return &AliasError{Op: b.op.Name(), Output: Output(o), Other: Input(i)}
 			}
 		}
@@ -129,12 +172,8 @@ func (b *Binding) Check(out, in []*Tensor) error {
 			}
 		}
 	}
-	return nil
-}
-
-func (b *Binding) countError(out, in []*Tensor) error {
-	return &ArgError{Op: b.op.Name(), Operand: NoOperand, Reason: fmt.Sprintf(
-		"%d inputs and %d outputs given, the kernel takes %d and %d", len(in), len(out), len(b.in), len(b.out))}
+	// Released between the two looks: not again.
+	return &ArgError{Op: b.op.Name(), Operand: NoOperand, Reason: "the arguments changed during the call"}
 }
 
 func (b *Binding) argError(o Operand, t *Tensor, want Spec) error {
@@ -142,7 +181,7 @@ func (b *Binding) argError(o Operand, t *Tensor, want Spec) error {
 	switch {
 	case t == nil:
 		e.Reason = "no tensor given"
-	case t.ended.Load():
+	case t.ended.Load() != 0:
 		e.Reason, e.Err = ErrReleased.Error(), ErrReleased
 	default:
 		e.Reason = fmt.Sprintf("the kernel was bound for %v, the tensor is %v: bind again", want, t.spec)

@@ -54,7 +54,7 @@ type Tensor struct {
 	host       unsafe.Pointer // the element at the offset; nil without elements, and outside host memory
 	buf        *Buffer
 	view       bool
-	ended      atomic.Bool
+	ended      atomic.Uint32 // 1 after the release
 }
 
 // NewTensor places spec at an offset, in elements, in buf. It checks once that
@@ -182,7 +182,7 @@ func (t *Tensor) IsView() bool { return t.view }
 
 // Live returns nil while the tensor can be used, and ErrReleased after.
 func (t *Tensor) Live() error {
-	if t.ended.Load() {
+	if t.ended.Load() != 0 {
 		return ErrReleased
 	}
 	return nil
@@ -196,11 +196,17 @@ func (t *Tensor) EndView() error {
 	if !t.view {
 		return fmt.Errorf("%w: it is no view", ErrNotOwned)
 	}
-	if !t.ended.CompareAndSwap(false, true) {
+	if !t.ended.CompareAndSwap(0, 1) {
 		return ErrReleased
 	}
 	t.buf.views.Add(-1)
 	return nil
+}
+
+// usable says whether t is live and of a spec.
+func (t *Tensor) usable(s *Spec) bool {
+	a, b := (*[specWords]uint64)(unsafe.Pointer(&t.spec)), (*[specWords]uint64)(unsafe.Pointer(s))
+	return a[0]^b[0]|a[1]^b[1]|a[2]^b[2]|a[3]^b[3]|uint64(t.ended.Load()) == 0
 }
 
 // TakeBack is how an engine takes a tensor back: it ends a view (nil buffer),
@@ -214,7 +220,7 @@ func TakeBack(t *Tensor, owner any) (*Buffer, error) {
 	if t.buf.owner == nil || t.buf.owner != owner {
 		return nil, ErrNotOwned
 	}
-	if t.ended.Load() {
+	if t.ended.Load() != 0 {
 		return nil, ErrReleased
 	}
 	if !t.buf.views.CompareAndSwap(0, -1) {
@@ -223,7 +229,7 @@ func TakeBack(t *Tensor, owner any) (*Buffer, error) {
 		}
 		return nil, ErrViewsLive
 	}
-	t.ended.Store(true)
+	t.ended.Store(1)
 	return t.buf, nil
 }
 

@@ -43,13 +43,24 @@ def elementwise(op, dtype):
     if op in ("add", "mul", "pow", "atan2", "logaddexp"):
         y, f = make(N), {"add": np.add, "mul": np.multiply, "pow": np.power, "atan2": np.arctan2, "logaddexp": np.logaddexp}[op]
         return lambda: f(x, y, out=out)
-    if op == "equal":
-        y, out = make(N), np.empty(N, bool)
-        return lambda: np.equal(x, y, out=out)
+    if op in ("equal", "less"):
+        y, out, f = make(N), np.empty(N, bool), {"equal": np.equal, "less": np.less}[op]
+        return lambda: f(x, y, out=out)
+    if op == "and":
+        x, y, out = random.random(N) < 0.5, random.random(N) < 0.5, np.empty(N, bool)
+        return lambda: np.logical_and(x, y, out=out)
+    if op == "select":  # into an array that exists: where() makes a new one
+        y, p = make(N), random.random(N) < 0.5
+
+        def select():
+            np.copyto(out, y)
+            np.copyto(out, x, where=p)
+
+        return select
     if op == "cast":
         out = np.empty(N, np.float32)
         return lambda: np.copyto(out, x, casting="same_kind")
-    if op == "isnan":
+    if op in ("isnan", "isfinite"):
         out = np.empty(N, bool)
     f = getattr(np, {"neg": "negative", "asin": "arcsin", "acos": "arccos", "atan": "arctan"}.get(op, op))
     return lambda: f(x, out=out)

@@ -73,7 +73,7 @@ func measure(name string, e engine.Execution) (on, error) {
 		return b.run(engine.Reduce{F: engine.ReduceMax, Axes: all}, input(million))
 	}
 	for _, u := range []engine.Unary{engine.Exp, engine.Log, engine.Tanh, engine.Sin, engine.Cos, engine.Tan, engine.Atan, engine.Sinh, engine.Cosh,
-		engine.Expm1, engine.Log1p, engine.Sqrt, engine.Erf, engine.Neg, engine.Abs, engine.IsNaN} {
+		engine.Expm1, engine.Log1p, engine.Sqrt, engine.Erf, engine.Neg, engine.Abs, engine.IsNaN, engine.IsFinite} {
 		if strings.ToLower(u.Name()) == op {
 			return b.run(u, input(million))
 		}
@@ -88,6 +88,12 @@ func measure(name string, e engine.Execution) (on, error) {
 		return b.run(engine.Pow, b.positives(million), input(million))
 	case "equal":
 		return b.run(engine.Equal, input(million), input(million))
+	case "less":
+		return b.run(engine.Less, input(million), input(million))
+	case "and":
+		return b.run(engine.And, b.random(engine.Bool, engine.Uniform, million), b.random(engine.Bool, engine.Uniform, million))
+	case "select":
+		return b.run(engine.Select, b.random(engine.Bool, engine.Uniform, million), input(million), input(million))
 	case "cast": // to the half of the size
 		return b.run(engine.Cast{To: engine.Float32}, input(million))
 	case "atan2":

@@ -66,6 +66,7 @@ type Engine struct {
 	extensions map[string]*engine.ExtensionCache
 
 	// What follows belongs to whoever is admitted.
+	inside   bool // a kernel runs: who leaves then has panicked
 	passes   [maxPasses]pass
 	begun    uint64
 	workers  []products
@@ -203,24 +204,38 @@ func (e *Engine) refuse(admitted bool) error {
 
 // Run implements engine.Engine.
 func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) (err error) {
-	if err := e.admit(); err != nil {
-		return err
+	if !e.pool.busy.TryLock() {
+		return e.refuse(false)
 	}
-	done := false
-	defer func() { // one for both, for the sake of small operations; a goroutine that exits passes here too
-		if !done {
+	if e.broken.Load() != nil || e.pool.closed.Load() {
+		return e.refuse(true)
+	}
+	e.inside = true
+	defer func() { // of a panic or a Goexit too
+		if e.inside {
 			err = e.fail(k.Op().Name(), recover())
 		}
 		e.pool.busy.Unlock()
 	}()
+	err = e.compute(k, out, in)
+	e.inside = false
+	return err
+}
+
+// compute checks and runs a kernel for a caller who is admitted.
+func (e *Engine) compute(k engine.Kernel, out, in []*engine.Tensor) error {
 	ck, ok := k.(*kernel)
 	if !ok || ck.id != e.id {
-		err = engine.ErrForeignKernel
-	} else if err = ck.Check(out, in); err == nil {
-		err = e.run.kernel(ck, out, in)
+		return engine.ErrForeignKernel
 	}
-	done = true
-	return err
+	if err := ck.Check(out, in); err != nil {
+		return err
+	}
+	if ck.solo != nil && len(in) == 2 {
+		ck.solo.RunRow(out[0].HostPointer(), in[0].HostPointer(), in[1].HostPointer()) // what row does, a call less
+		return nil
+	}
+	return e.run.kernel(ck, out, in)
 }
 
 // Begin implements engine.Execution.
@@ -273,21 +288,14 @@ func (p *pass) End() {
 
 // execute is Run for a caller who is admitted.
 func (e *Engine) execute(k engine.Kernel, out, in []*engine.Tensor) (err error) {
-	ck, ok := k.(*kernel)
-	if !ok || ck.id != e.id {
-		return engine.ErrForeignKernel
-	}
-	if err := ck.Check(out, in); err != nil {
-		return err
-	}
-	done := false
+	e.inside = true
 	defer func() {
-		if !done {
+		if e.inside {
 			err = e.fail(k.Op().Name(), recover())
 		}
 	}()
-	err = e.run.kernel(ck, out, in)
-	done = true
+	err = e.compute(k, out, in)
+	e.inside = false
 	return err
 }
 
@@ -301,6 +309,7 @@ func (e *Engine) fail(op string, v any) error {
 		b.Value = ErrGoexit
 	}
 	e.broken.Store(b)
+	e.inside = false
 	e.run.clear()
 	return b
 }

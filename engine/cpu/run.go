@@ -71,16 +71,21 @@ type run struct {
 	scratch []byte
 }
 
+// row runs a kernel that is one row.
+func (k *kernel) row(out, in []*engine.Tensor) {
+	switch len(in) {
+	case 1:
+		k.solo.RunRow(out[0].HostPointer(), in[0].HostPointer(), nil)
+	case 2:
+		k.solo.RunRow(out[0].HostPointer(), in[0].HostPointer(), in[1].HostPointer())
+	default:
+		k.solo.RunRow3(out[0].HostPointer(), in[0].HostPointer(), in[1].HostPointer(), in[2].HostPointer())
+	}
+}
+
 func (r *run) kernel(k *kernel, out, in []*engine.Tensor) error {
 	if k.solo != nil {
-		var y, z unsafe.Pointer
-		if len(in) > 1 {
-			y = in[1].HostPointer()
-		}
-		if len(in) > 2 {
-			z = in[2].HostPointer()
-		}
-		k.solo.RunRow(out[0].HostPointer(), in[0].HostPointer(), y, z)
+		k.row(out, in)
 		return nil
 	}
 	if k.dot != nil {

@@ -183,7 +183,11 @@ func (p *MapPlan) Run(ws *Workspace, at Operands, lo, hi int) {
 		return
 	}
 	if p.SingleRow() {
-		p.RunRow(at[0], at[1], at[2], at[3])
+		if p.f3 != nil {
+			p.RunRow3(at[0], at[1], at[2], at[3])
+		} else {
+			p.RunRow(at[0], at[1], at[2])
+		}
 		return
 	}
 	var bufs *[maxOperands][2 * tileRow]complex128
@@ -220,19 +224,16 @@ func (p *MapPlan) Run(ws *Workspace, at Operands, lo, hi int) {
 // SingleRow says that the plan is one contiguous row.
 func (p *MapPlan) SingleRow() bool { return p.items == 1 && len(p.outer) == 0 && !p.gather }
 
-// RunRow is Run for a plan that is a single row; nil where the operation has no
-// such input. The pointers come apart from each other because to read an
+// RunRow is Run for a plan that is a single row of an operation of one input, y nil,
+// or two. The pointers come apart from each other because to read an
 // array back that has just been written takes as long as a small operation.
-func (p *MapPlan) RunRow(dst, x, y, z unsafe.Pointer) {
-	dst, x = unsafe.Add(dst, p.base[0]), unsafe.Add(x, p.base[1])
-	if p.f3 != nil {
-		p.f3(dst, x, unsafe.Add(y, p.base[2]), unsafe.Add(z, p.base[3]), p.n)
-		return
-	}
-	if y != nil {
-		y = unsafe.Add(y, p.base[2])
-	}
-	p.f(dst, x, y, p.n, &p.by)
+func (p *MapPlan) RunRow(dst, x, y unsafe.Pointer) {
+	p.f(unsafe.Add(dst, p.base[0]), unsafe.Add(x, p.base[1]), unsafe.Add(y, p.base[2]), p.n, &p.by)
+}
+
+// RunRow3 is RunRow for an operation of three inputs.
+func (p *MapPlan) RunRow3(dst, x, y, z unsafe.Pointer) {
+	p.f3(unsafe.Add(dst, p.base[0]), unsafe.Add(x, p.base[1]), unsafe.Add(y, p.base[2]), unsafe.Add(z, p.base[3]), p.n)
 }
 
 func (p *MapPlan) call(q Operands, n int) {

@@ -70,16 +70,16 @@ func unaryRow(l Level, u engine.Unary, d engine.DType) (f, past row) {
 	switch d {
 	case engine.Bool:
 		if u == engine.Not {
-			return map1(func(x bool) bool { return !x }), nil
+			return vectorTest1(l, u, d, map1(func(x bool) bool { return !x })), nil
 		}
 	case engine.Int32:
 		return integerRow[int32](u), nil
 	case engine.Int64:
 		return integerRow[int64](u), nil
 	case engine.Float32:
-		return vectorFunction(l, u, d, floatRow[float32](u))
+		return vectorFunction(l, u, d, vectorTest1(l, u, d, floatRow[float32](u)))
 	case engine.Float64:
-		return vectorFunction(l, u, d, floatRow[float64](u))
+		return vectorFunction(l, u, d, vectorTest1(l, u, d, floatRow[float64](u)))
 	case engine.Complex64:
 		return vectorComplex(l, u, d, complexRow[complex64, float32](u)), nil
 	case engine.Complex128:
@@ -196,21 +196,21 @@ func binaryRows(l Level, b engine.Binary, d engine.DType) (f, past row) {
 	}
 	switch d {
 	case engine.Bool:
-		return boolPair(b), nil
+		return vectorTest(l, b, d, boolPair(b)), nil
 	case engine.Int32:
-		return integerPair[int32](b), nil
+		return vectorTest(l, b, d, integerPair[int32](b)), nil
 	case engine.Int64:
-		return integerPair[int64](b), nil
+		return vectorTest(l, b, d, integerPair[int64](b)), nil
 	case engine.Float32:
 		if b == engine.MakeComplex {
 			return pairRow[float32], nil
 		}
-		return vectorPair(l, b, d, floatPair[float32](b))
+		return vectorPair(l, b, d, vectorTest(l, b, d, floatPair[float32](b)))
 	case engine.Float64:
 		if b == engine.MakeComplex {
 			return pairRow[float64], nil
 		}
-		return vectorPair(l, b, d, floatPair[float64](b))
+		return vectorPair(l, b, d, vectorTest(l, b, d, floatPair[float64](b)))
 	case engine.Complex64:
 		return complexPair[complex64](b), nil
 	case engine.Complex128:
@@ -338,22 +338,22 @@ func (l Level) NewTernary(t engine.Ternary, d engine.DType, extents, dst, x, y, 
 	if t == engine.Select {
 		p.size[1] = 1
 	}
-	p.f3 = ternaryRow(t, d)
+	p.f3 = ternaryRow(l, t, d)
 	if p.f3 == nil {
 		panic(fmt.Sprintf("native: %s of a dtype that has none", t.Name()))
 	}
 	return p.over(extents, dst, x, y, z)
 }
 
-func ternaryRow(t engine.Ternary, d engine.DType) row3 {
+func ternaryRow(l Level, t engine.Ternary, d engine.DType) row3 {
 	if t == engine.Select {
 		switch d.Size() {
 		case 1:
 			return selectRow[uint8]
 		case 4:
-			return selectRow[uint32]
+			return vectorSelect(l, 4, selectRow[uint32])
 		case 8:
-			return selectRow[uint64]
+			return vectorSelect(l, 8, selectRow[uint64])
 		}
 		return selectRow[[2]uint64]
 	}

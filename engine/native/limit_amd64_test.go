@@ -125,6 +125,7 @@ func TestCallsOfRowsEnd(t *testing.T) {
 		"binaryRow":  {binaryRow(func(_, _, _ unsafe.Pointer, v int) { count(v) }, nil, 8), callBytes / vectorBytes, n * 8 / vectorBytes},
 		"scaledRow":  {scaledRow(func(_, _, _ unsafe.Pointer, v int) { count(v) }, nil, 16, func(*factor) unsafe.Pointer { return nil }), callBytes / vectorBytes, n * 16 / vectorBytes},
 		"longRowOf":  {longRowOf(func(_, _, _ unsafe.Pointer, v int) { count(v) }, nil, engine.Float32), callBytes / 128, n * 4 / 128},
+		"maskRow":    {maskRow(func(_, _, _ unsafe.Pointer, v int) { count(v) }, nil, 4), callBytes / 4 / 32, n / 32},
 		"vectorRow":  {vectorRow(AVX2, func(_, _ unsafe.Pointer, v int, _ bool) (int, int) { count(v); return v, 0 }, engine.Float64, nil, false), callElements, n},
 		"vectorRow2": {vectorRow2(AVX512, func(_, _, _ unsafe.Pointer, v int, _ bool) (int, int) { count(v); return v, 0 }, engine.Float32, nil, false), callElements, n},
 	} {
@@ -133,6 +134,11 @@ func TestCallsOfRowsEnd(t *testing.T) {
 		if most != f.limit || seen != f.whole {
 			t.Errorf("%s: a call of %d where %d is the most, %d in all of %d", name, most, f.limit, seen, f.whole)
 		}
+	}
+	most, seen = 0, 0
+	chooseRow(func(_, _, _, _ unsafe.Pointer, v int) { count(v) }, nil, 8)(at, at, at, at, n)
+	if most != callBytes/8/8 || seen != n/8 {
+		t.Errorf("chooseRow: a call of %d, %d in all", most, seen)
 	}
 
 	// Sums and extremes along an axis.
@@ -164,6 +170,7 @@ func TestCallsOfRowsEnd(t *testing.T) {
 	}
 	for name, ns := range map[string]int{
 		"rows of three operands": 3 * callBytes / lineBytes * lineNs,
+		"and truth values":       (3*callBytes + callBytes/4) / lineBytes * lineNs,
 		"functions of two":       callElements*elementNs + 3*callElements*8/lineBytes*lineNs,
 		"elements apart":         3 * callElements * lineNs, // and their index, and where they go
 		"transposed columns":     (callElements + 8*callElements*16/lineBytes) * lineNs,
@@ -177,21 +184,25 @@ func TestCallsOfRowsEnd(t *testing.T) {
 // Every entry to assembly is called by what bounds it, and by nothing else.
 func TestEveryCallOfAssemblyIsBounded(t *testing.T) {
 	bounded := map[string]string{ // functions of the package and what they may call
-		"longer":            `^(add|sub|mul|div)Long`,              // by longRowOf
-		"vectorRows":        `^(add|sub|mul|div|max|min|scale)Row`, // by binaryRow and scaledRow
-		"vectorsOf":         `(AVX2|AVX512)$`,                      // by vectorRow
-		"vectors2Of":        `(AVX2|AVX512)$`,                      // by vectorRow2
-		"blocksOf":          `^sumBlocks`,                          // by adder.along
-		"spanOf":            `Span`,                                // by folder.extreme
-		"complexExpPart":    `^expF64`,                             // of parts
-		"complexTanhPart":   `^expm1F64`,                           // of parts
-		"sinParts":          `^sinF64`,                             // of parts
-		"cosParts":          `^cosF64`,                             // of parts
-		"transposeVectors":  `^transposeRows\d`,                    // by transposeInCalls
-		"stepsPast":         `^streamSteps`,                        // which loops
-		"gatherPast":        `^gatherPast\d`,                       // by gatherStream
-		"CopyPlan.streamed": `^streamRuns$`,                        // at most callBytes
-		"copyPast":          `^streamRuns$`,                        // of runs, cut to partBytes
+		"longer":            `^(add|sub|mul|div)Long`,                                            // by longRowOf
+		"vectorRows":        `^(add|sub|mul|div|max|min|scale)Row`,                               // by binaryRow and scaledRow
+		"vectorsOf":         `(AVX2|AVX512)$`,                                                    // by vectorRow
+		"vectors2Of":        `(AVX2|AVX512)$`,                                                    // by vectorRow2
+		"testsOf":           `^(equal|differ|less|lessEqual|greater|isNaN|isFinite)[FI](32|64)$`, // by maskRow
+		"vectorTest":        `^(and|or|xor|same)Row$`,                                            // by binaryRow
+		"vectorTest1":       `^notRow$`,                                                          // by binaryRow
+		"vectorSelect":      `^choose`,                                                           // by chooseRow
+		"blocksOf":          `^sumBlocks`,                                                        // by adder.along
+		"spanOf":            `Span`,                                                              // by folder.extreme
+		"complexExpPart":    `^expF64`,                                                           // of parts
+		"complexTanhPart":   `^expm1F64`,                                                         // of parts
+		"sinParts":          `^sinF64`,                                                           // of parts
+		"cosParts":          `^cosF64`,                                                           // of parts
+		"transposeVectors":  `^transposeRows\d`,                                                  // by transposeInCalls
+		"stepsPast":         `^streamSteps`,                                                      // which loops
+		"gatherPast":        `^gatherPast\d`,                                                     // by gatherStream
+		"CopyPlan.streamed": `^streamRuns$`,                                                      // at most callBytes
+		"copyPast":          `^streamRuns$`,                                                      // of runs, cut to partBytes
 		"CopyPlan.Run":      `^storeFence$`,
 		"MapPlan.Run":       `^storeFence$`,
 		"gatherStream":      `^storeFence$`,

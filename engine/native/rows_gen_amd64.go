@@ -116,6 +116,87 @@ func scaleRowF64(dst, x, y unsafe.Pointer, n int)
 func scaleRowC128(dst, x, y unsafe.Pointer, n int)
 
 //go:noescape
+func equalF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func differF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func lessF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func lessEqualF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func isNaNF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func equalF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func differF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func lessF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func lessEqualF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func isNaNF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func isFiniteF32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func isFiniteF64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func equalI32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func equalI64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func greaterI32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func greaterI64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func differI32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func differI64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func lessEqualI32(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func lessEqualI64(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func andRow(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func orRow(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func xorRow(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func sameRow(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func notRow(dst, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func choose32(dst, p, x, y unsafe.Pointer, n int)
+
+//go:noescape
+func choose64(dst, p, x, y unsafe.Pointer, n int)
+
+//go:noescape
 func streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int)
 
 func storeFence()

@@ -21911,6 +21911,1121 @@ done:
 	MOVQ AX, odd+48(FP)
 	RET
 
+// func equalF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·equalF32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	VMOVUPS      (SI), Y8
+	VCMPPS       $0x00, (DX), Y8, Y0
+	VMOVUPS      32(SI), Y8
+	VCMPPS       $0x00, 32(DX), Y8, Y1
+	VMOVUPS      64(SI), Y8
+	VCMPPS       $0x00, 64(DX), Y8, Y2
+	VMOVUPS      96(SI), Y8
+	VCMPPS       $0x00, 96(DX), Y8, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X2
+	VPUNPCKHDQ   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+128, SI
+	ADDQ         $+128, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func differF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·differF32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	VMOVUPS      (SI), Y8
+	VCMPPS       $0x04, (DX), Y8, Y0
+	VMOVUPS      32(SI), Y8
+	VCMPPS       $0x04, 32(DX), Y8, Y1
+	VMOVUPS      64(SI), Y8
+	VCMPPS       $0x04, 64(DX), Y8, Y2
+	VMOVUPS      96(SI), Y8
+	VCMPPS       $0x04, 96(DX), Y8, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X2
+	VPUNPCKHDQ   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+128, SI
+	ADDQ         $+128, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func lessF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·lessF32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	VMOVUPS      (SI), Y8
+	VCMPPS       $0x11, (DX), Y8, Y0
+	VMOVUPS      32(SI), Y8
+	VCMPPS       $0x11, 32(DX), Y8, Y1
+	VMOVUPS      64(SI), Y8
+	VCMPPS       $0x11, 64(DX), Y8, Y2
+	VMOVUPS      96(SI), Y8
+	VCMPPS       $0x11, 96(DX), Y8, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X2
+	VPUNPCKHDQ   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+128, SI
+	ADDQ         $+128, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func lessEqualF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·lessEqualF32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	VMOVUPS      (SI), Y8
+	VCMPPS       $0x12, (DX), Y8, Y0
+	VMOVUPS      32(SI), Y8
+	VCMPPS       $0x12, 32(DX), Y8, Y1
+	VMOVUPS      64(SI), Y8
+	VCMPPS       $0x12, 64(DX), Y8, Y2
+	VMOVUPS      96(SI), Y8
+	VCMPPS       $0x12, 96(DX), Y8, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X2
+	VPUNPCKHDQ   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+128, SI
+	ADDQ         $+128, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func isNaNF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·isNaNF32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	VMOVUPS      (SI), Y8
+	VCMPPS       $0x03, (DX), Y8, Y0
+	VMOVUPS      32(SI), Y8
+	VCMPPS       $0x03, 32(DX), Y8, Y1
+	VMOVUPS      64(SI), Y8
+	VCMPPS       $0x03, 64(DX), Y8, Y2
+	VMOVUPS      96(SI), Y8
+	VCMPPS       $0x03, 96(DX), Y8, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X2
+	VPUNPCKHDQ   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+128, SI
+	ADDQ         $+128, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func equalF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·equalF64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	PREFETCHT0   4224(SI)
+	PREFETCHT0   4224(DX)
+	PREFETCHT0   4288(SI)
+	PREFETCHT0   4288(DX)
+	VMOVUPD      (SI), Y8
+	VCMPPD       $0x00, (DX), Y8, Y0
+	VMOVUPD      32(SI), Y8
+	VCMPPD       $0x00, 32(DX), Y8, Y1
+	VMOVUPD      64(SI), Y8
+	VCMPPD       $0x00, 64(DX), Y8, Y2
+	VMOVUPD      96(SI), Y8
+	VCMPPD       $0x00, 96(DX), Y8, Y3
+	VMOVUPD      128(SI), Y8
+	VCMPPD       $0x00, 128(DX), Y8, Y4
+	VMOVUPD      160(SI), Y8
+	VCMPPD       $0x00, 160(DX), Y8, Y5
+	VMOVUPD      192(SI), Y8
+	VCMPPD       $0x00, 192(DX), Y8, Y6
+	VMOVUPD      224(SI), Y8
+	VCMPPD       $0x00, 224(DX), Y8, Y7
+	VSHUFPS      $0x88, Y1, Y0, Y0
+	VSHUFPS      $0x88, Y3, Y2, Y1
+	VSHUFPS      $0x88, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y7, Y6, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLWD   X1, X0, X2
+	VPUNPCKHWD   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+256, SI
+	ADDQ         $+256, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func differF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·differF64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	PREFETCHT0   4224(SI)
+	PREFETCHT0   4224(DX)
+	PREFETCHT0   4288(SI)
+	PREFETCHT0   4288(DX)
+	VMOVUPD      (SI), Y8
+	VCMPPD       $0x04, (DX), Y8, Y0
+	VMOVUPD      32(SI), Y8
+	VCMPPD       $0x04, 32(DX), Y8, Y1
+	VMOVUPD      64(SI), Y8
+	VCMPPD       $0x04, 64(DX), Y8, Y2
+	VMOVUPD      96(SI), Y8
+	VCMPPD       $0x04, 96(DX), Y8, Y3
+	VMOVUPD      128(SI), Y8
+	VCMPPD       $0x04, 128(DX), Y8, Y4
+	VMOVUPD      160(SI), Y8
+	VCMPPD       $0x04, 160(DX), Y8, Y5
+	VMOVUPD      192(SI), Y8
+	VCMPPD       $0x04, 192(DX), Y8, Y6
+	VMOVUPD      224(SI), Y8
+	VCMPPD       $0x04, 224(DX), Y8, Y7
+	VSHUFPS      $0x88, Y1, Y0, Y0
+	VSHUFPS      $0x88, Y3, Y2, Y1
+	VSHUFPS      $0x88, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y7, Y6, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLWD   X1, X0, X2
+	VPUNPCKHWD   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+256, SI
+	ADDQ         $+256, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func lessF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·lessF64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	PREFETCHT0   4224(SI)
+	PREFETCHT0   4224(DX)
+	PREFETCHT0   4288(SI)
+	PREFETCHT0   4288(DX)
+	VMOVUPD      (SI), Y8
+	VCMPPD       $0x11, (DX), Y8, Y0
+	VMOVUPD      32(SI), Y8
+	VCMPPD       $0x11, 32(DX), Y8, Y1
+	VMOVUPD      64(SI), Y8
+	VCMPPD       $0x11, 64(DX), Y8, Y2
+	VMOVUPD      96(SI), Y8
+	VCMPPD       $0x11, 96(DX), Y8, Y3
+	VMOVUPD      128(SI), Y8
+	VCMPPD       $0x11, 128(DX), Y8, Y4
+	VMOVUPD      160(SI), Y8
+	VCMPPD       $0x11, 160(DX), Y8, Y5
+	VMOVUPD      192(SI), Y8
+	VCMPPD       $0x11, 192(DX), Y8, Y6
+	VMOVUPD      224(SI), Y8
+	VCMPPD       $0x11, 224(DX), Y8, Y7
+	VSHUFPS      $0x88, Y1, Y0, Y0
+	VSHUFPS      $0x88, Y3, Y2, Y1
+	VSHUFPS      $0x88, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y7, Y6, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLWD   X1, X0, X2
+	VPUNPCKHWD   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+256, SI
+	ADDQ         $+256, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func lessEqualF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·lessEqualF64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	PREFETCHT0   4224(SI)
+	PREFETCHT0   4224(DX)
+	PREFETCHT0   4288(SI)
+	PREFETCHT0   4288(DX)
+	VMOVUPD      (SI), Y8
+	VCMPPD       $0x12, (DX), Y8, Y0
+	VMOVUPD      32(SI), Y8
+	VCMPPD       $0x12, 32(DX), Y8, Y1
+	VMOVUPD      64(SI), Y8
+	VCMPPD       $0x12, 64(DX), Y8, Y2
+	VMOVUPD      96(SI), Y8
+	VCMPPD       $0x12, 96(DX), Y8, Y3
+	VMOVUPD      128(SI), Y8
+	VCMPPD       $0x12, 128(DX), Y8, Y4
+	VMOVUPD      160(SI), Y8
+	VCMPPD       $0x12, 160(DX), Y8, Y5
+	VMOVUPD      192(SI), Y8
+	VCMPPD       $0x12, 192(DX), Y8, Y6
+	VMOVUPD      224(SI), Y8
+	VCMPPD       $0x12, 224(DX), Y8, Y7
+	VSHUFPS      $0x88, Y1, Y0, Y0
+	VSHUFPS      $0x88, Y3, Y2, Y1
+	VSHUFPS      $0x88, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y7, Y6, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLWD   X1, X0, X2
+	VPUNPCKHWD   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+256, SI
+	ADDQ         $+256, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func isNaNF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·isNaNF64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	PREFETCHT0   4224(SI)
+	PREFETCHT0   4224(DX)
+	PREFETCHT0   4288(SI)
+	PREFETCHT0   4288(DX)
+	VMOVUPD      (SI), Y8
+	VCMPPD       $0x03, (DX), Y8, Y0
+	VMOVUPD      32(SI), Y8
+	VCMPPD       $0x03, 32(DX), Y8, Y1
+	VMOVUPD      64(SI), Y8
+	VCMPPD       $0x03, 64(DX), Y8, Y2
+	VMOVUPD      96(SI), Y8
+	VCMPPD       $0x03, 96(DX), Y8, Y3
+	VMOVUPD      128(SI), Y8
+	VCMPPD       $0x03, 128(DX), Y8, Y4
+	VMOVUPD      160(SI), Y8
+	VCMPPD       $0x03, 160(DX), Y8, Y5
+	VMOVUPD      192(SI), Y8
+	VCMPPD       $0x03, 192(DX), Y8, Y6
+	VMOVUPD      224(SI), Y8
+	VCMPPD       $0x03, 224(DX), Y8, Y7
+	VSHUFPS      $0x88, Y1, Y0, Y0
+	VSHUFPS      $0x88, Y3, Y2, Y1
+	VSHUFPS      $0x88, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y7, Y6, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLWD   X1, X0, X2
+	VPUNPCKHWD   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+256, SI
+	ADDQ         $+256, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func isFiniteF32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·isFiniteF32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	VMOVUPS      (SI), Y8
+	VSUBPS       Y8, Y8, Y8
+	VCMPPS       $0x07, Y8, Y8, Y0
+	VMOVUPS      32(SI), Y8
+	VSUBPS       Y8, Y8, Y8
+	VCMPPS       $0x07, Y8, Y8, Y1
+	VMOVUPS      64(SI), Y8
+	VSUBPS       Y8, Y8, Y8
+	VCMPPS       $0x07, Y8, Y8, Y2
+	VMOVUPS      96(SI), Y8
+	VSUBPS       Y8, Y8, Y8
+	VCMPPS       $0x07, Y8, Y8, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X2
+	VPUNPCKHDQ   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+128, SI
+	ADDQ         $+128, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func isFiniteF64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·isFiniteF64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	PREFETCHT0   4224(SI)
+	PREFETCHT0   4224(DX)
+	PREFETCHT0   4288(SI)
+	PREFETCHT0   4288(DX)
+	VMOVUPD      (SI), Y8
+	VSUBPD       Y8, Y8, Y8
+	VCMPPD       $0x07, Y8, Y8, Y0
+	VMOVUPD      32(SI), Y8
+	VSUBPD       Y8, Y8, Y8
+	VCMPPD       $0x07, Y8, Y8, Y1
+	VMOVUPD      64(SI), Y8
+	VSUBPD       Y8, Y8, Y8
+	VCMPPD       $0x07, Y8, Y8, Y2
+	VMOVUPD      96(SI), Y8
+	VSUBPD       Y8, Y8, Y8
+	VCMPPD       $0x07, Y8, Y8, Y3
+	VMOVUPD      128(SI), Y8
+	VSUBPD       Y8, Y8, Y8
+	VCMPPD       $0x07, Y8, Y8, Y4
+	VMOVUPD      160(SI), Y8
+	VSUBPD       Y8, Y8, Y8
+	VCMPPD       $0x07, Y8, Y8, Y5
+	VMOVUPD      192(SI), Y8
+	VSUBPD       Y8, Y8, Y8
+	VCMPPD       $0x07, Y8, Y8, Y6
+	VMOVUPD      224(SI), Y8
+	VSUBPD       Y8, Y8, Y8
+	VCMPPD       $0x07, Y8, Y8, Y7
+	VSHUFPS      $0x88, Y1, Y0, Y0
+	VSHUFPS      $0x88, Y3, Y2, Y1
+	VSHUFPS      $0x88, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y7, Y6, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLWD   X1, X0, X2
+	VPUNPCKHWD   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+256, SI
+	ADDQ         $+256, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func equalI32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·equalI32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	VMOVDQU      (SI), Y8
+	VPCMPEQD     (DX), Y8, Y0
+	VMOVDQU      32(SI), Y8
+	VPCMPEQD     32(DX), Y8, Y1
+	VMOVDQU      64(SI), Y8
+	VPCMPEQD     64(DX), Y8, Y2
+	VMOVDQU      96(SI), Y8
+	VPCMPEQD     96(DX), Y8, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X2
+	VPUNPCKHDQ   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+128, SI
+	ADDQ         $+128, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func equalI64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·equalI64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	PREFETCHT0   4224(SI)
+	PREFETCHT0   4224(DX)
+	PREFETCHT0   4288(SI)
+	PREFETCHT0   4288(DX)
+	VMOVDQU      (SI), Y8
+	VPCMPEQQ     (DX), Y8, Y0
+	VMOVDQU      32(SI), Y8
+	VPCMPEQQ     32(DX), Y8, Y1
+	VMOVDQU      64(SI), Y8
+	VPCMPEQQ     64(DX), Y8, Y2
+	VMOVDQU      96(SI), Y8
+	VPCMPEQQ     96(DX), Y8, Y3
+	VMOVDQU      128(SI), Y8
+	VPCMPEQQ     128(DX), Y8, Y4
+	VMOVDQU      160(SI), Y8
+	VPCMPEQQ     160(DX), Y8, Y5
+	VMOVDQU      192(SI), Y8
+	VPCMPEQQ     192(DX), Y8, Y6
+	VMOVDQU      224(SI), Y8
+	VPCMPEQQ     224(DX), Y8, Y7
+	VSHUFPS      $0x88, Y1, Y0, Y0
+	VSHUFPS      $0x88, Y3, Y2, Y1
+	VSHUFPS      $0x88, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y7, Y6, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLWD   X1, X0, X2
+	VPUNPCKHWD   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+256, SI
+	ADDQ         $+256, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func greaterI32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·greaterI32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	VMOVDQU      (SI), Y8
+	VPCMPGTD     (DX), Y8, Y0
+	VMOVDQU      32(SI), Y8
+	VPCMPGTD     32(DX), Y8, Y1
+	VMOVDQU      64(SI), Y8
+	VPCMPGTD     64(DX), Y8, Y2
+	VMOVDQU      96(SI), Y8
+	VPCMPGTD     96(DX), Y8, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X2
+	VPUNPCKHDQ   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+128, SI
+	ADDQ         $+128, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func greaterI64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·greaterI64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	PREFETCHT0   4224(SI)
+	PREFETCHT0   4224(DX)
+	PREFETCHT0   4288(SI)
+	PREFETCHT0   4288(DX)
+	VMOVDQU      (SI), Y8
+	VPCMPGTQ     (DX), Y8, Y0
+	VMOVDQU      32(SI), Y8
+	VPCMPGTQ     32(DX), Y8, Y1
+	VMOVDQU      64(SI), Y8
+	VPCMPGTQ     64(DX), Y8, Y2
+	VMOVDQU      96(SI), Y8
+	VPCMPGTQ     96(DX), Y8, Y3
+	VMOVDQU      128(SI), Y8
+	VPCMPGTQ     128(DX), Y8, Y4
+	VMOVDQU      160(SI), Y8
+	VPCMPGTQ     160(DX), Y8, Y5
+	VMOVDQU      192(SI), Y8
+	VPCMPGTQ     192(DX), Y8, Y6
+	VMOVDQU      224(SI), Y8
+	VPCMPGTQ     224(DX), Y8, Y7
+	VSHUFPS      $0x88, Y1, Y0, Y0
+	VSHUFPS      $0x88, Y3, Y2, Y1
+	VSHUFPS      $0x88, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y7, Y6, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPAND        Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLWD   X1, X0, X2
+	VPUNPCKHWD   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+256, SI
+	ADDQ         $+256, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func differI32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·differI32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	VMOVDQU      (SI), Y8
+	VPCMPEQD     (DX), Y8, Y0
+	VMOVDQU      32(SI), Y8
+	VPCMPEQD     32(DX), Y8, Y1
+	VMOVDQU      64(SI), Y8
+	VPCMPEQD     64(DX), Y8, Y2
+	VMOVDQU      96(SI), Y8
+	VPCMPEQD     96(DX), Y8, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPANDN       Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X2
+	VPUNPCKHDQ   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+128, SI
+	ADDQ         $+128, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func differI64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·differI64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	PREFETCHT0   4224(SI)
+	PREFETCHT0   4224(DX)
+	PREFETCHT0   4288(SI)
+	PREFETCHT0   4288(DX)
+	VMOVDQU      (SI), Y8
+	VPCMPEQQ     (DX), Y8, Y0
+	VMOVDQU      32(SI), Y8
+	VPCMPEQQ     32(DX), Y8, Y1
+	VMOVDQU      64(SI), Y8
+	VPCMPEQQ     64(DX), Y8, Y2
+	VMOVDQU      96(SI), Y8
+	VPCMPEQQ     96(DX), Y8, Y3
+	VMOVDQU      128(SI), Y8
+	VPCMPEQQ     128(DX), Y8, Y4
+	VMOVDQU      160(SI), Y8
+	VPCMPEQQ     160(DX), Y8, Y5
+	VMOVDQU      192(SI), Y8
+	VPCMPEQQ     192(DX), Y8, Y6
+	VMOVDQU      224(SI), Y8
+	VPCMPEQQ     224(DX), Y8, Y7
+	VSHUFPS      $0x88, Y1, Y0, Y0
+	VSHUFPS      $0x88, Y3, Y2, Y1
+	VSHUFPS      $0x88, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y7, Y6, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPANDN       Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLWD   X1, X0, X2
+	VPUNPCKHWD   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+256, SI
+	ADDQ         $+256, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func lessEqualI32(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·lessEqualI32(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	VMOVDQU      (SI), Y8
+	VPCMPGTD     (DX), Y8, Y0
+	VMOVDQU      32(SI), Y8
+	VPCMPGTD     32(DX), Y8, Y1
+	VMOVDQU      64(SI), Y8
+	VPCMPGTD     64(DX), Y8, Y2
+	VMOVDQU      96(SI), Y8
+	VPCMPGTD     96(DX), Y8, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPANDN       Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLDQ   X1, X0, X2
+	VPUNPCKHDQ   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+128, SI
+	ADDQ         $+128, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func lessEqualI64(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·lessEqualI64(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	PREFETCHT0   4096(SI)
+	PREFETCHT0   4096(DX)
+	PREFETCHT0   4160(SI)
+	PREFETCHT0   4160(DX)
+	PREFETCHT0   4224(SI)
+	PREFETCHT0   4224(DX)
+	PREFETCHT0   4288(SI)
+	PREFETCHT0   4288(DX)
+	VMOVDQU      (SI), Y8
+	VPCMPGTQ     (DX), Y8, Y0
+	VMOVDQU      32(SI), Y8
+	VPCMPGTQ     32(DX), Y8, Y1
+	VMOVDQU      64(SI), Y8
+	VPCMPGTQ     64(DX), Y8, Y2
+	VMOVDQU      96(SI), Y8
+	VPCMPGTQ     96(DX), Y8, Y3
+	VMOVDQU      128(SI), Y8
+	VPCMPGTQ     128(DX), Y8, Y4
+	VMOVDQU      160(SI), Y8
+	VPCMPGTQ     160(DX), Y8, Y5
+	VMOVDQU      192(SI), Y8
+	VPCMPGTQ     192(DX), Y8, Y6
+	VMOVDQU      224(SI), Y8
+	VPCMPGTQ     224(DX), Y8, Y7
+	VSHUFPS      $0x88, Y1, Y0, Y0
+	VSHUFPS      $0x88, Y3, Y2, Y1
+	VSHUFPS      $0x88, Y5, Y4, Y2
+	VSHUFPS      $0x88, Y7, Y6, Y3
+	VPACKSSDW    Y1, Y0, Y0
+	VPACKSSDW    Y3, Y2, Y2
+	VPACKSSWB    Y2, Y0, Y0
+	VPANDN       Y15, Y0, Y0
+	VEXTRACTI128 $0x01, Y0, X1
+	VPUNPCKLWD   X1, X0, X2
+	VPUNPCKHWD   X1, X0, X3
+	VMOVDQU      X2, (DI)
+	VMOVDQU      X3, 16(DI)
+	ADDQ         $+256, SI
+	ADDQ         $+256, DX
+	ADDQ         $+32, DI
+	DECQ         CX
+	JNZ          loop
+	VZEROUPPER
+	RET
+
+// func andRow(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2
+TEXT ·andRow(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VPAND   Y1, Y0, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func orRow(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2
+TEXT ·orRow(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VPOR    Y1, Y0, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func xorRow(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2
+TEXT ·xorRow(SB), NOSPLIT, $0-32
+	MOVQ dst+0(FP), DI
+	MOVQ x+8(FP), SI
+	MOVQ y+16(FP), DX
+	MOVQ n+24(FP), CX
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VPXOR   Y1, Y0, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func sameRow(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2
+TEXT ·sameRow(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	VMOVUPD (SI), Y0
+	VMOVUPD (DX), Y1
+	VPXOR   Y1, Y0, Y2
+	VPXOR   Y15, Y2, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DX
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func notRow(dst uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2
+TEXT ·notRow(SB), NOSPLIT, $0-32
+	MOVQ         dst+0(FP), DI
+	MOVQ         x+8(FP), SI
+	MOVQ         y+16(FP), DX
+	MOVQ         n+24(FP), CX
+	VBROADCASTSD constants<>+1104(SB), Y15
+
+loop:
+	VMOVUPD (SI), Y0
+	VPXOR   Y15, Y0, Y2
+	VMOVUPD Y2, (DI)
+	ADDQ    $+32, SI
+	ADDQ    $+32, DI
+	DECQ    CX
+	JNZ     loop
+	VZEROUPPER
+	RET
+
+// func choose32(dst uintptr, p uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·choose32(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ p+8(FP), BX
+	MOVQ x+16(FP), SI
+	MOVQ y+24(FP), DX
+	MOVQ n+32(FP), CX
+
+loop:
+	PREFETCHT0 4096(SI)
+	PREFETCHT0 4096(DX)
+	VPMOVZXBD  (BX), Y0
+	VPSLLD     $0x1f, Y0, Y0
+	VMOVUPS    (DX), Y1
+	VBLENDVPS  Y0, (SI), Y1, Y1
+	VMOVUPS    Y1, (DI)
+	ADDQ       $+8, BX
+	ADDQ       $+32, SI
+	ADDQ       $+32, DX
+	ADDQ       $+32, DI
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
+// func choose64(dst uintptr, p uintptr, x uintptr, y uintptr, n int)
+// Requires: AVX, AVX2, MMX+
+TEXT ·choose64(SB), NOSPLIT, $0-40
+	MOVQ dst+0(FP), DI
+	MOVQ p+8(FP), BX
+	MOVQ x+16(FP), SI
+	MOVQ y+24(FP), DX
+	MOVQ n+32(FP), CX
+
+loop:
+	PREFETCHT0 4096(SI)
+	PREFETCHT0 4096(DX)
+	VPMOVZXBQ  (BX), Y0
+	VPSLLQ     $0x3f, Y0, Y0
+	VMOVUPD    (DX), Y1
+	VBLENDVPD  Y0, (SI), Y1, Y1
+	VPMOVZXBQ  4(BX), Y2
+	VPSLLQ     $0x3f, Y2, Y2
+	VMOVUPD    32(DX), Y3
+	VBLENDVPD  Y2, 32(SI), Y3, Y3
+	VMOVUPD    Y1, (DI)
+	VMOVUPD    Y3, 32(DI)
+	ADDQ       $+8, BX
+	ADDQ       $+64, SI
+	ADDQ       $+64, DX
+	ADDQ       $+64, DI
+	DECQ       CX
+	JNZ        loop
+	VZEROUPPER
+	RET
+
 DATA constants<>+0(SB)/8, $0x3ff0000000000000
 DATA constants<>+8(SB)/8, $0x408f400000000000
 DATA constants<>+16(SB)/8, $0xc08f400000000000
@@ -22049,7 +23164,8 @@ DATA constants<>+1072(SB)/8, $0x3fd999999999999a
 DATA constants<>+1080(SB)/8, $0x20b0000000000000
 DATA constants<>+1088(SB)/8, $0x5f30000000000000
 DATA constants<>+1096(SB)/8, $0x4010000000000000
-GLOBL constants<>(SB), RODATA|NOPTR, $1104
+DATA constants<>+1104(SB)/8, $0x0101010101010101
+GLOBL constants<>(SB), RODATA|NOPTR, $1112
 
 DATA masks8<>+0(SB)/8, $0xffffffffffffffff
 DATA masks8<>+8(SB)/8, $0xffffffffffffffff

@@ -65,6 +65,9 @@ func others(decl *bytes.Buffer) {
 	spans()
 	streams()
 	functions()
+	masks()
+	choose(4)
+	choose(8)
 	data()
 	decl.WriteString("import \"unsafe\"\n\n")
 	for _, name := range transposeNames {
@@ -72,6 +75,9 @@ func others(decl *bytes.Buffer) {
 	}
 	for _, name := range rowNames {
 		fmt.Fprintf(decl, "//go:noescape\nfunc %s(dst, x, y unsafe.Pointer, n int)\n\n", name)
+	}
+	for _, name := range chooseNames {
+		fmt.Fprintf(decl, "//go:noescape\nfunc %s(dst, p, x, y unsafe.Pointer, n int)\n\n", name)
 	}
 	decl.WriteString("//go:noescape\nfunc streamRuns(dst, src unsafe.Pointer, bytes, n, dstStep, srcStep int)\n\n")
 	decl.WriteString("func storeFence()\n\n")

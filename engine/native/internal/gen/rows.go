@@ -19,7 +19,7 @@ import (
 var ymm = avx2.regs
 
 // names of what was emitted.
-var transposeNames, rowNames, functionNames, pairNames, sumNames, stepNames, gatherNames []string
+var transposeNames, rowNames, functionNames, pairNames, sumNames, stepNames, gatherNames, chooseNames []string
 
 // row pointers, by row.
 var rowPtr = []reg.GPPhysical{reg.RAX, reg.RBX, reg.RCX, reg.RDX, reg.R8, reg.R9, reg.R10, reg.R11}
