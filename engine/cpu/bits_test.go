@@ -46,14 +46,11 @@ func TestPortable(t *testing.T) {
 // bitsOf runs op on e and returns the bits of the result.
 func bitsOf(t *testing.T, e *cpu.Engine, op engine.Op, in ...*engine.Tensor) []uint64 {
 	t.Helper()
-	var b *engine.Tensor
-	if len(in) > 1 {
-		b = in[1]
-	}
-	x, err := engine.Apply(e, op, in[0], b)
+	out, err := engine.Eval(e, op, in...)
 	if err != nil {
 		t.Fatal(err)
 	}
+	x := out[0]
 	v, err := engine.Download[float64](e, x)
 	if err != nil {
 		t.Fatal(err)
@@ -105,6 +102,7 @@ func TestBitsAcrossWidths(t *testing.T) {
 			bitsOf(t, e, engine.Reduce{F: engine.LogSumExp, Axes: engine.AxesOf(0)}, tall),
 			bitsOf(t, e, engine.Reduce{F: engine.ReduceMean, Axes: engine.AxesOf(1)}, tall),
 			bitsOf(t, e, engine.CumSum{Axis: 0}, tall),
+			bitsOf(t, e, engine.Random{Spec: engine.SpecOf(engine.Float64, 300007), Distribution: engine.Normal, Seed: 3}),
 			bitsOf(t, e, matMul, a, b),
 			bitsOf(t, e, batched, ba, bb),
 		}

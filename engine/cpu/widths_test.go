@@ -16,6 +16,15 @@ func TestCheckWidths(t *testing.T) {
 	if err := cpu.CheckWidths(a); err != nil {
 		t.Errorf("one worker and one goroutine on two: %v", err)
 	}
+	two := open(t, 2, cpu.Options{})
+	runtime.GOMAXPROCS(3)
+	if err := cpu.CheckWidths(two); (err == nil) != (runtime.NumCPU() >= 2) {
+		t.Errorf("two workers and one goroutine on three, %d processors: %v", runtime.NumCPU(), err)
+	}
+	runtime.GOMAXPROCS(2)
+	if err := cpu.CheckWidths(two); err == nil {
+		t.Error("two workers and one goroutine on two pass")
+	}
 	var w *cpu.WidthError
 	if err := cpu.CheckWidths(a, b); !errors.As(err, &w) || w.Widths != 4 || w.Procs != 2 || w.CPUs != runtime.NumCPU() {
 		t.Errorf("four workers on two: %v", err)

@@ -252,6 +252,7 @@ func sumOf(v []int) (n int) {
 
 // testSorting sorts lines with ties and NaN.
 func testSorting(r *rig) {
+	r.sortsSpecials()
 	for _, d := range realTypes {
 		for n, s := range [][]int{{1}, {40}, {5, 7}, {3, 0}, {4, 2, 6}} {
 			for axis := range s {
@@ -265,4 +266,36 @@ func testSorting(r *rig) {
 			}
 		}
 	}
+}
+
+// sortsSpecials: the order of special values is numpy's (sort, stable argsort, argmax and
+// argmin of the same array), falling from the greatest, which is NaN.
+func (r *rig) sortsSpecials() {
+	r.Helper()
+	inf, nan, zero := math.Inf(1), math.NaN(), math.Copysign(0, -1)
+	x := r.input(spread, engine.Float64, []int{8}, func(i []int) complex128 {
+		return complex([]float64{nan, 1, zero, 0, inf, -inf, nan, 1}[i[0]], 0)
+	})
+	falls := []float64{nan, nan, inf, 1, 1, zero, 0, -inf}
+	for _, c := range []struct {
+		op   engine.Op
+		want []float64
+	}{
+		{engine.Sort{}, []float64{-inf, zero, 0, 1, 1, inf, nan, nan}},
+		{engine.ArgSort{}, []float64{5, 2, 3, 1, 7, 4, 0, 6}},
+		{engine.Sort{Descending: true}, falls},
+		{engine.ArgSort{Descending: true}, []float64{0, 6, 4, 1, 7, 2, 3, 5}},
+		{engine.Reduce{F: engine.ArgMax, Axes: engine.AxesOf(0)}, []float64{0}},
+		{engine.Reduce{F: engine.ArgMin, Axes: engine.AxesOf(0)}, []float64{0}},
+	} {
+		got, _ := r.run(c.op, []*engine.Tensor{x}, compact)
+		r.same(c.op.Name(), got, reals(c.want))
+		r.zeros(c.op.Name(), c.op, got, reals(c.want))
+	}
+	outs, err := engine.Eval(r.e, engine.TopK{K: 6}, x)
+	r.ok(err)
+	got := r.read(outs[0])
+	r.same("TopK", got, reals(falls[:6]))
+	r.zeros("TopK", engine.TopK{}, got, reals(falls[:6]))
+	r.same("TopK positions", r.read(outs[1]), reals([]float64{0, 6, 4, 1, 7, 2}))
 }
