@@ -2,7 +2,8 @@
 # examples/contract, one CGO_ENABLED=0 binary: the default run with Go alone, and, where the public problems lie beside the
 # project, every one of them against its golden values on 1, 2 and 4 ranks under both MPIs, with bit-equal sums.
 #
-#   scripts/contract.sh [--all]     --all takes both stored paths of each problem, the planner's, and both providers
+#   scripts/contract.sh [--all [PATTERN]]     --all takes both stored paths of each problem, the planner's, and both providers;
+#                                             PATTERN: of the problems so called
 set -u
 . "$(dirname "$0")/lib.sh"
 CGO_ENABLED=0 go build -o "$build/contract" ./examples/contract || exit 1
@@ -19,6 +20,7 @@ if [ ! -d "$problems" ]; then
 fi
 paths=(opt_size) providers=(auto)
 [ "${1:-}" = --all ] && paths=(opt_size opt_flops own) providers=(native blas)
+pattern=${2:-*}
 
 # sums LINE prints the fields that must not depend on ranks.
 sums() { grep -o '"\(sum\|norm2\|samples\|items\)":[^"]*' <<<"$1" | tr '\n' ' '; }
@@ -38,7 +40,8 @@ one() {
 }
 count=0
 for file in "$problems"/*.json; do
-  [ "$(basename "$file")" = golden.json ] && continue
+  name=$(basename "$file" .json)
+  [[ $name == golden || $name != $pattern ]] && continue
   for path in "${paths[@]}"; do
     for provider in "${providers[@]}"; do one "$file" "$path" "$provider"; count=$((count + 1)); done
   done
