@@ -133,7 +133,7 @@ func (s *gemmStep) split(b *binder) {
 	invariant := s.provider.kind == plain || s.provider.p.SplitInvariant()
 	fixed := b.e.opts.FixedTiles && !invariant
 	s.cut = pieces(s.units, b.width, flops*float64(s.units), moved*float64(s.units))
-	if !fixed && (b.width == 1 || !productPays(flops*float64(s.units), moved*float64(s.units)) || s.units >= 2*b.width) {
+	if !fixed && (b.width == 1 || !pays(flops*float64(s.units), moved*float64(s.units)) || s.units >= 2*b.width) {
 		return
 	}
 	if fixed {
@@ -142,7 +142,7 @@ func (s *gemmStep) split(b *binder) {
 		s.panels = panelsFor(s.provider, g, b.width)
 	}
 	s.cut = 1
-	if productPays(flops*float64(s.units), moved*float64(s.units)) {
+	if pays(flops*float64(s.units), moved*float64(s.units)) {
 		s.cut = s.units * s.panels.count()
 	}
 }
