@@ -90,6 +90,8 @@ type laneState struct {
 	outMu sync.Mutex
 	out   wire.ResultWriter
 
+	gaveWay time.Duration // when it last did
+
 	turning bool // it makes a turn of the coordinator
 	fresh   bool // it waited before the item it claims now
 	clock   laneClock
@@ -285,8 +287,9 @@ func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
 	if s != nil {
 		if c.help != nil {
 			l.turning = true
-			c.help.look(l.clock.last, l.fresh)
+			c.help.look(l.clock.last, l.clock.took, l.fresh)
 			l.turning, l.fresh = false, false
+			c.giveWay(l)
 		}
 		return s, i, true
 	}
@@ -314,6 +317,16 @@ func (c *crew) next(l *laneState) (s *farm.Segment, i int64, ok bool) {
 	l.clock.start()
 	l.wait.Add(int64(l.clock.last - since))
 	return nil, 0, true
+}
+
+// giveWay lets other goroutines go first now and then, see there.
+func (c *crew) giveWay(l *laneState) {
+	if now := l.clock.last; now-l.gaveWay >= giveWay {
+		l.gaveWay = now
+		if c.help.every == yieldSeldom {
+			runtime.Gosched()
+		}
+	}
 }
 
 // claim takes indices from the queue: as many at once as pass in a microsecond
@@ -480,8 +493,9 @@ func (h *hold) take() (*farm.Segment, int64) {
 type laneClock struct {
 	base  time.Time
 	last  time.Duration
-	group int32 // items between readings
-	since int32 // items since the last
+	took  time.Duration // from the reading before to that
+	group int32         // items between readings
+	since int32         // items since the last
 }
 
 const maxGroup = 64
@@ -506,7 +520,7 @@ func (l *laneState) publish() {
 	if l.log != nil {
 		l.log.add(k, now, max(l.cur.Load(), -1))
 	}
-	k.last = now
+	k.last, k.took = now, d
 	l.busy.Store(l.busy.Load() + int64(d))
 	l.items.Store(l.items.Load() + int64(k.since))
 	if k.group == 1 && k.since == 1 && int64(d) > l.longest.Load() {

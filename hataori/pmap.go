@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"log/slog"
+	"math"
 	"reflect"
 	"runtime"
 	"time"
@@ -273,7 +274,8 @@ func (p *pmap[L, T, U]) localStats(j *job[L, T, U], start time.Time) {
 }
 
 func (p *pmap[L, T, U]) newCoordinator(j *job[L, T, U], start time.Time) coordinator {
-	t := &turns{base: j.base, rec: p.rec, most: p.w.hot, yielder: yielder{every: yieldOften}}
+	t := &turns{left: j.q.Left, base: j.base, rec: p.rec, most: p.w.hot, yielder: yielder{every: yieldOften}}
+	t.enough.Store(math.MaxInt64)
 	switch {
 	case p.w.pause != nil:
 		t.bell = muffled(p.w.pause)

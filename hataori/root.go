@@ -59,6 +59,7 @@ func (r *rootLoop) turn() (moved, done bool, err error) {
 	}
 	r.deal.watch()
 	r.measure()
+	r.enough.Store(r.m.Enough())
 	return got || len(failed) > 0 || len(effects) > 0, r.m.Done() && len(r.sends) == 0, nil
 }
 

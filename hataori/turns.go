@@ -27,8 +27,11 @@ type turns struct {
 	one     func() (moved, done bool, err error)
 	hauls   func() bool   // whether a long message is on its way, which moves only while it is looked at
 	soon    func() int64  // when somebody may ask who waits for the answer without work; nil: nobody does
+	left    func() int64  // items in store
 	base    time.Time     // of last
 	last    atomic.Int64  // when the last turn ended
+	enough  atomic.Int64  // with more items than this in store lanes look seldom
+	crowd   atomic.Bool   // messages came together
 	uneven  atomic.Bool   // the gaps between looks are
 	lead    atomic.Bool   // somebody polls without rest
 	yielder               // whoever leads
@@ -53,17 +56,29 @@ type turns struct {
 }
 
 const (
-	// lookEvery is how often lanes that begin one item after the other look
-	// for messages: a look costs some two hundredths of it.
-	lookEvery = 100 * time.Microsecond
+	// lookEvery is how often lanes that begin one item after the other look for
+	// messages: a look costs some two hundredths of it, more if its code is out of the
+	// caches. Where nobody can need an answer soon they look as seldom as that, if it is
+	// a small part of the time that the call has taken: who is asked at its end to give
+	// items back answers so much later.
+	lookEvery  = 100 * time.Microsecond
+	seldom     = 2200 * time.Microsecond
+	partOfCall = 128
 
 	// The coordinator looks itself after latest without a look of a lane. It leaves
-	// lanes alone that do look for as long as leave; hurried, if their gaps are
-	// uneven: an item that takes long may begin at any time. A wake-up takes some
-	// 30 µs from the lanes.
+	// lanes alone that do look for as long as leave, and the longer they have done so
+	// up to longest; hurried, if their gaps are uneven: an item that takes long may
+	// begin at any time. A wake-up takes some 30 µs from the lanes.
 	latest  = 2 * time.Millisecond
 	leave   = 8 * time.Millisecond
+	longest = 24 * time.Millisecond
 	hurried = 500 * time.Microsecond
+
+	// giveWay is how often a lane offers its processor to other goroutines where one is
+	// kept for the coordinator. After 10 ms without, the monitor of the Go scheduler
+	// interrupts it by a signal and, if it is in C at the moment, takes the processor
+	// away: then it looks every few dozen microseconds for a while.
+	giveWay = 6 * time.Millisecond
 
 	// What a rank asks that has nothing in store is different, since its lanes wait
 	// for the answer. When such a rank may have asked the coordinator looks every
@@ -128,18 +143,27 @@ func (t *turns) try(speak bool) (moved, over bool) {
 }
 
 // look makes a turn if none was made for a while, for a lane that read the time
-// at now, or if the rank may have to ask for more, because the lane was idle.
-func (t *turns) look(now time.Duration, idle bool) {
-	if int64(now)-t.last.Load() >= int64(lookEvery) {
-		t.saw(now)
-	} else if !idle {
+// at now and begins an item that will take as long as lasts; or if the rank may have
+// to ask for more, because the lane was idle.
+func (t *turns) look(now, lasts time.Duration, idle bool) {
+	switch since := now - time.Duration(t.last.Load()); {
+	case since < lookEvery && !idle, since+lasts < min(seldom, now/partOfCall) && !idle && t.easy():
 		return
+	case since >= lookEvery:
+		t.saw(now)
 	}
-	for k := 0; k < burst; k++ {
+	k := 0
+	for ; k < burst; k++ {
 		if moved, _ := t.try(false); !moved {
-			return
+			break
 		}
 	}
+	t.crowd.Store(k > 1)
+}
+
+// easy reports whether lanes may look seldom.
+func (t *turns) easy() bool {
+	return t.left() > t.enough.Load() && !t.crowd.Load() && !t.uneven.Load()
 }
 
 // saw takes in that a lane looks after a long gap. The gap in which a moment chosen
@@ -290,8 +314,13 @@ func (c *coordinator) leave() {
 		if t.bell.wait(nap) || nap < patience || t.last.Load() == seen {
 			return
 		}
-		if patience = min(2*patience, leave); t.uneven.Load() {
-			patience = min(patience, hurried)
+		switch {
+		case t.uneven.Load():
+			patience = hurried
+		case patience < leave:
+			patience *= 2
+		default:
+			patience = min(patience+patience/8, longest)
 		}
 	}
 }

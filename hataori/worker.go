@@ -58,6 +58,7 @@ func (l *workerLoop) turn() (moved, done bool, err error) {
 	failed := l.takeIn()
 	l.own = l.snapshot()
 	said, err := l.step(l.own)
+	l.enough.Store(l.m.Enough())
 	return got || said || failed, l.m.Done() && len(l.sends) == 0, err
 }
 

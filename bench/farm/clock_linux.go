@@ -17,12 +17,21 @@ func monotonic() time.Duration   { return clock(unix.CLOCK_MONOTONIC) }
 func processTime() time.Duration { return clock(unix.CLOCK_PROCESS_CPUTIME_ID) }
 func threadTime() time.Duration  { return clock(unix.CLOCK_THREAD_CPUTIME_ID) }
 
+func threadID() int { return unix.Gettid() }
+
 func clock(id int32) time.Duration {
 	var t unix.Timespec
 	if err := unix.ClockGettime(id, &t); err != nil {
 		panic(err) // these three exist on every Linux
 	}
 	return time.Duration(t.Nano())
+}
+
+// doze sleeps in the operating system: timers of Go are milliseconds late where all
+// processors compute.
+func doze(d time.Duration) {
+	t := unix.NsecToTimespec(int64(d))
+	_ = unix.Nanosleep(&t, nil) // a signal ends it early, which is fine
 }
 
 // beNice lets others who want a processor go before this process.

@@ -24,7 +24,8 @@ type watched interface {
 // when it has sent one, by the clock that all ranks of a host share.
 type stopwatch struct {
 	watched
-	inner        *stopwatch // what Private gave
+	inner        *stopwatch    // what Private gave
+	nap          time.Duration // after a look that found nothing
 	begins, ends []time.Duration
 }
 
@@ -33,7 +34,7 @@ func (s *stopwatch) Private() (transport.Comm, error) {
 	if err != nil {
 		return nil, err
 	}
-	s.inner = &stopwatch{watched: c.(watched)}
+	s.inner = &stopwatch{watched: c.(watched), nap: s.nap}
 	return s.inner, nil
 }
 
@@ -44,17 +45,28 @@ func (s *stopwatch) Give(p []byte, dest, tag int) (transport.Request, error) {
 	return req, err
 }
 
+func (s *stopwatch) Take(p []byte, looks int) (st transport.Status, found, taken bool, err error) {
+	st, found, taken, err = s.watched.Take(p, looks)
+	if !found && err == nil && s.nap > 0 {
+		doze(s.nap)
+	}
+	return st, found, taken, err
+}
+
 // reply returns the 99th percentile, in µs, of the time that the root takes to
 // answer a request while all its lanes compute: from where the other rank begins
 // to send it to where the root has sent the answer. The other rank's items sleep, so
-// that the root can have every processor, and it is nice, so that it does not wait
-// on one that the root needs: as if it were on another host. It asks for one item
-// after the other.
+// that the root can have every processor, and it is nice and waits for the answer by
+// naps, as the twin does, so that it does not poll on a processor that the root needs:
+// as if it were on another host. It asks for one item after the other.
 func reply(ctx context.Context, rt *mpi.Runtime, o options) (float64, error) {
 	if rt.World().Size() != 2 {
 		return 0, errors.New("farm: reply wants two ranks")
 	}
 	watch := &stopwatch{watched: rt.World()}
+	if rt.World().Rank() != 0 {
+		watch.nap = 50 * time.Microsecond
+	}
 	world, err := hataori.NewWorld(watch)
 	if err != nil {
 		return 0, err

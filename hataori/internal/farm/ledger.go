@@ -20,6 +20,7 @@ type peer struct {
 	waiting bool  // and has not answered
 	counted bool  // it is one of the candidates
 	busy    int64 // lanes that the items it holds can keep busy
+	scant   bool  // its last grant was not ample
 	gone    bool
 }
 
@@ -40,6 +41,20 @@ func (r *Root) setLoad(p *peer, l Load) {
 	r.count(l, 1)
 	p.load = l
 	r.weigh(p)
+	r.stock(p)
+}
+
+// stock keeps count of the ranks that may soon need an answer.
+func (r *Root) stock(p *peer) {
+	is := !ample(p.last, p.load)
+	if is != p.scant {
+		p.scant = is
+		if is {
+			r.scant++
+		} else {
+			r.scant--
+		}
+	}
 }
 
 // count adds a rank's measurement to the sums, or takes it out.

@@ -25,6 +25,11 @@ const (
 	// two milliseconds or so.
 	prefetchTime = 2500 * time.Microsecond
 
+	// ampleTime is what a grant keeps the lanes of a rank busy for at least if the
+	// rank need not be answered within prefetchTime: it asks again when half of the
+	// grant is left.
+	ampleTime = 2 * prefetchTime
+
 	// moveTime is how much work in store is worth a message that takes some of
 	// it back.
 	moveTime = 500 * time.Microsecond
@@ -100,6 +105,12 @@ func lowWater(of Load, last int64) int64 {
 	}
 	lanes := int64(of.Lanes)
 	return min(max(int64((prefetchTime+of.Item-1)/of.Item)*lanes, last/2), maxBatch)
+}
+
+// ample reports whether a rank that was granted so many items will not need an
+// answer for a while.
+func ample(last int64, of Load) bool {
+	return of.Lanes == 0 || of.Item > 0 && time.Duration(last)*of.Item/time.Duration(of.Lanes) >= ampleTime
 }
 
 // worthMoving reports whether n items in store at a rank are worth a message

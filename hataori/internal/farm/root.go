@@ -74,6 +74,7 @@ type Root struct {
 	held       int64         // indices granted and not accounted for
 	waiting    int           // ranks that have not answered a Return notice
 	candidates int           // ranks that takeBack may ask
+	scant      int           // ranks whose last grant was not ample
 	timing     int           // lanes of the ranks that have measured their items
 	timed      time.Duration // sum of the times per item of these lanes
 	busy       int64         // lanes that have items, as far as that is known
@@ -221,6 +222,15 @@ func (r *Root) Dry(rank int) time.Duration {
 	return p.load.Item / time.Duration(p.held)
 }
 
+// Enough is the number of items in store above which nobody needs an answer soon, as
+// all ranks got much at a time: the largest number if somebody may.
+func (r *Root) Enough() int64 {
+	if r.scant > 0 || len(r.parked) > 0 || r.aborted {
+		return maxIndex
+	}
+	return 0
+}
+
 func (r *Root) park(rank, want int) {
 	if want > 0 && r.peers[rank].credit == 0 {
 		r.parked = append(r.parked, rank)
@@ -241,6 +251,7 @@ func (r *Root) OnShrunk(rank int, g Range, cut int64) {
 	last.woke = woke
 	r.hold(p, -n, last.pinned)
 	p.last -= n
+	r.stock(p)
 	r.Granted.Items -= n
 	pinned := last.pinned
 	if last.left == 0 {

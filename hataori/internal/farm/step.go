@@ -79,6 +79,7 @@ func (r *Root) hand(k int, rg Range, pinned bool) {
 	woke := min(rg.Len(), int64(p.load.Idle))
 	p.grants = append(p.grants, grant{rg, pinned, rg.Len(), r.bitmap(rg.Len()), woke})
 	p.last = rg.Len()
+	r.stock(p)
 	p.load.Idle -= int(woke)
 	p.asked = p.asked && pinned
 	r.hold(p, rg.Len(), pinned)

@@ -54,6 +54,7 @@ type Worker struct {
 
 	asked   int   // grants asked for and not received
 	last    int64 // size of the last one
+	low     int64 // indices in store below which it asks; negative: that is not known
 	held    int64 // indices granted and not yet accounted for
 	limit   int64
 	aborted bool
@@ -71,7 +72,7 @@ type Worker struct {
 
 // NewWorker returns the machine of a rank with an empty queue.
 func NewWorker(q *Queue, batch int64, depth int) *Worker {
-	return &Worker{q: q, batch: batch, depth: depth, limit: maxIndex, lanesTold: -1}
+	return &Worker{q: q, batch: batch, depth: depth, low: -1, limit: maxIndex, lanesTold: -1}
 }
 
 // Defer leaves it to the root whether a failure here is one of the index: there may
@@ -92,6 +93,15 @@ func (w *Worker) Done() bool { return w.byed }
 
 // Expects reports whether grants that were asked for have not come.
 func (w *Worker) Expects() bool { return w.asked > 0 }
+
+// Enough is the number of indices in store above which the rank neither has to ask nor
+// waits for an answer: the largest number if it does.
+func (w *Worker) Enough() int64 {
+	if w.asked > 0 || w.low < 0 {
+		return maxIndex
+	}
+	return w.low
+}
 
 // Held is the number of indices granted and not accounted for in a report.
 func (w *Worker) Held() int64 { return w.held }
@@ -232,16 +242,19 @@ func (w *Worker) Step(p Pulse) (Report, bool) {
 
 // want is the number of grants to ask for now.
 func (w *Worker) want(of Load) int {
+	w.low = -1
 	if w.aborted || w.stopped || of.Lanes == 0 {
 		return 0
 	}
 	stored := w.q.Left()
 	low := lowWater(of, w.last)
-	switch {
-	case w.depth == 1:
+	if w.depth == 1 {
 		low = int64(min(of.Idle, 1))
-		fallthrough
-	case w.batch == 0:
+	}
+	if ample(w.last, of) {
+		w.low = low
+	}
+	if w.depth == 1 || w.batch == 0 {
 		if w.asked == 0 && stored < low {
 			return 1
 		}

@@ -10,9 +10,11 @@ const (
 	partOfWait  = 512
 	burst       = 16
 
-	lookEvery = 100 * time.Microsecond
-	latest    = 2 * time.Millisecond
-	soonest   = 50 * time.Microsecond
+	lookEvery  = 100 * time.Microsecond
+	seldom     = 2200 * time.Microsecond
+	partOfCall = 128
+	latest     = 2 * time.Millisecond
+	soonest    = 50 * time.Microsecond
 )
 
 // ladder is how whoever polls for a rank with idle lanes waits.
@@ -57,11 +59,13 @@ func (s *sim) poke(n *node, at time.Duration, dry bool) {
 	}
 }
 
-// glance is the look of a lane between two items, or after its last one.
-func (s *sim) glance(n *node, at time.Duration) {
-	if !n.done && n.wakeAt > at && (at-n.looked >= lookEvery || len(n.idle) > 0) {
-		s.wake(n, at)
+// glance is the look of a lane between two items of that length, or after its last one.
+func (s *sim) glance(n *node, at, lasts time.Duration) {
+	since := at - n.looked
+	if n.done || n.wakeAt <= at || len(n.idle) == 0 && (since < lookEvery || since+lasts < min(seldom, at/partOfCall) && n.q.Left() > n.enough) {
+		return
 	}
+	s.wake(n, at)
 }
 
 func (s *sim) wake(n *node, at time.Duration) {

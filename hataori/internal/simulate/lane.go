@@ -11,6 +11,7 @@ import (
 type lane struct {
 	item  int64
 	last  time.Duration // when the clock was read
+	took  time.Duration // since it was read before
 	group int32
 	since int32
 
@@ -57,7 +58,7 @@ func (s *sim) end(n *node, k int, now time.Duration) {
 	}
 	n.finish(s, l.item)
 	s.begin(n, k, now)
-	s.glance(n, now)
+	s.glance(n, now, l.took)
 	s.poke(n, now, false)
 }
 
@@ -66,7 +67,7 @@ func (l *lane) publish(now time.Duration) {
 		return
 	}
 	d := now - l.last
-	l.last = now
+	l.last, l.took = now, d
 	l.busy += d
 	l.items += int64(l.since)
 	l.since = 0

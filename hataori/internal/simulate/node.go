@@ -30,6 +30,7 @@ type node struct {
 	dropped  []farm.Range
 	pace     pace
 	ladder   ladder
+	enough   int64         // with more items than this in store lanes look seldom
 	looked   time.Duration // when it looked for messages last
 	wakeAt   time.Duration // when it does next, if it has a reason
 	told     time.Duration
@@ -76,6 +77,7 @@ func (s *sim) pass(n *node, now time.Duration) error {
 	c := &s.cfg.Costs
 	at := now
 	n.looked = now
+	crowd := len(n.inbox) > 1
 	got := false
 	for k := 0; k < burst && len(n.inbox) > 0; k++ {
 		m := &s.mail[n.inbox[0]]
@@ -105,6 +107,14 @@ func (s *sim) pass(n *node, now time.Duration) error {
 		at, said = s.stepWorker(n, at)
 	}
 	n.cpu += at - now
+	n.enough = math.MaxInt64
+	switch {
+	case crowd, n.relay != nil:
+	case n.r != nil:
+		n.enough = n.r.Enough()
+	default:
+		n.enough = n.w.Enough()
+	}
 	if err != nil || n.done {
 		return err
 	}

@@ -130,7 +130,7 @@ func (s *sim) build() {
 	group := max(s.cfg.Group, 1)
 	for i, r := range s.cfg.Ranks {
 		n := &s.nodes[i]
-		*n = node{id: i, parent: max(i-1, 0)/group*group + 1, peers: []int{i}, q: new(farm.Queue), slow: r.Slow, lanes: make([]lane, r.Lanes), limit: math.MaxInt64}
+		*n = node{id: i, parent: max(i-1, 0)/group*group + 1, peers: []int{i}, q: new(farm.Queue), slow: r.Slow, lanes: make([]lane, r.Lanes), limit: math.MaxInt64, enough: math.MaxInt64}
 		if n.slow == 0 {
 			n.slow = 1
 		}
