@@ -53,7 +53,7 @@ type Options struct {
 
 	// Lanes is the number of lanes of [Pmap] on this rank; [PmapLanes] takes
 	// them from its executor. 0: GOMAXPROCS − 1, at least one, which leaves
-	// room for the coordinator. Negative: none, this rank only coordinates.
+	// room for the coordinator. At most 65536. Negative: none, this rank only coordinates.
 	Lanes int
 
 	// Window bounds the items of [PmapStream] that are read from the source and
@@ -227,7 +227,10 @@ func (s *Stats) Longest() (index int64, d time.Duration) {
 	return index, d
 }
 
-const defaultMaxBytes = 1 << 20
+const (
+	defaultMaxBytes = 1 << 20
+	maxLanes        = 1 << 16 // of Pmap: a goroutine each
+)
 
 // check returns every fault of the options.
 func (o *Options) check() error {
@@ -239,6 +242,9 @@ func (o *Options) check() error {
 		if f.value < 0 {
 			errs = append(errs, fmt.Errorf("option %s is %d, must not be negative", f.name, f.value))
 		}
+	}
+	if o.Lanes > maxLanes {
+		errs = append(errs, fmt.Errorf("option Lanes is %d, at most %d are possible", o.Lanes, maxLanes))
 	}
 	if o.Group < GroupByHost {
 		errs = append(errs, fmt.Errorf("option Group is %d, must be GroupByHost or not negative", o.Group))

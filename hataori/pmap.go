@@ -22,7 +22,7 @@ func Pmap[T, U any](ctx context.Context, w *World, opts Options, items []T, f fu
 		n = max(runtime.GOMAXPROCS(0)-1, 1)
 	}
 	var ex lanes.Executor[lanes.Lane]
-	if n > 0 {
+	if n > 0 && n <= maxLanes { // else refused
 		ex = lanes.New(n)
 	}
 	var g func(context.Context, lanes.Lane, T) (U, error)

@@ -77,6 +77,7 @@ func TestRefusals(t *testing.T) {
 	for _, s := range []setup{
 		{name: "root out of range", opts: func(int) Options { return Options{Root: 9} }, reason: ErrRootRange, text: "9", oneRank: true},
 		{name: "negative root", opts: func(int) Options { return Options{Root: -1} }, reason: ErrRootRange, text: "-1", oneRank: true},
+		{name: "too many lanes", opts: func(int) Options { return Options{Lanes: 1 << 40} }, reason: ErrOptions, text: "Lanes is 1099511627776", oneRank: true},
 		{name: "bad options, all told", opts: func(int) Options { return Options{Batch: -1, Depth: -2, PreflightTimeout: -1} }, reason: ErrOptions, text: "Depth is -2", oneRank: true},
 		{name: "negative retries", opts: func(int) Options { return Options{Retries: -1, ItemTimeout: 1} }, reason: ErrOptions, text: "Retries is -1", oneRank: true},
 		{name: "negative deadline", opts: func(int) Options { return Options{ItemTimeout: -1} }, reason: ErrOptions, text: "ItemTimeout is -1ns", oneRank: true},
@@ -144,6 +145,17 @@ func TestRefusals(t *testing.T) {
 			})
 		}
 	}
+}
+
+// Pmap makes the lanes that it is told to, but not any number.
+func TestPmapWithTooManyLanes(t *testing.T) {
+	var a agreement
+	onRanks(t, 3, mpitest.Options{}, func(w *World) error {
+		_, err := Pmap(context.Background(), w, Options{Lanes: 1 << 40}, count(w, 0, 9), func(_ context.Context, x int) (int, error) { return x, nil })
+		a.add(w.Rank(), err)
+		return again(w)
+	})
+	a.check(t, 3, ErrOptions)
 }
 
 func TestRanksDisagreeAboutTypesOrCall(t *testing.T) {

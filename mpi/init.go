@@ -42,7 +42,7 @@ type Options struct {
 
 	// Lanes is the number of goroutines that will compute on this rank, and
 	// ThreadsPerLane the threads each of them uses. They serve warnings only.
-	// 0 lanes means no warning, 0 threads means 1.
+	// 0 lanes means no warning, 0 threads means 1; at most 4096 of each.
 	Lanes, ThreadsPerLane int
 
 	// PieceLimit is the number of bytes above which a message travels in
@@ -62,6 +62,7 @@ type Options struct {
 const (
 	maxPiece = 1 << 30
 	minPiece = 64
+	maxLanes = 4096 // and threads of each
 )
 
 func (o Options) check() (Options, error) {
@@ -78,8 +79,8 @@ func (o Options) check() (Options, error) {
 		o.Logger = slog.New(slog.DiscardHandler)
 	}
 	fault := ""
-	if o.Lanes < 0 || o.ThreadsPerLane < 0 {
-		fault += fmt.Sprintf("%d lanes of %d threads; ", o.Lanes, o.ThreadsPerLane)
+	if o.Lanes < 0 || o.Lanes > maxLanes || o.ThreadsPerLane < 0 || o.ThreadsPerLane > maxLanes {
+		fault += fmt.Sprintf("%d lanes of %d threads, of each 0 to %d are possible; ", o.Lanes, o.ThreadsPerLane, maxLanes)
 	}
 	if o.PieceLimit < minPiece || o.PieceLimit > maxPiece {
 		fault += fmt.Sprintf("PieceLimit %d is outside %d..%d; ", o.PieceLimit, minPiece, maxPiece)

@@ -94,7 +94,7 @@ func TestRefused(t *testing.T) {
 }
 
 func TestOptions(t *testing.T) {
-	for _, o := range []mpi.Options{{PieceLimit: 1}, {PieceLimit: 1 << 31}, {PieceLimit: -5}, {Level: 7}, {Level: -1}, {Lanes: -1}} {
+	for _, o := range []mpi.Options{{PieceLimit: 1}, {PieceLimit: 1 << 31}, {PieceLimit: -5}, {Level: 7}, {Level: -1}, {Lanes: -1}, {Lanes: 1 << 40}, {Lanes: 1, ThreadsPerLane: 1 << 60}} {
 		_, err := mpi.Init(o)
 		var e *mpi.InitError
 		if !errors.Is(err, mpi.ErrSetting) || !errors.As(err, &e) {
@@ -266,9 +266,30 @@ func TestWarnings(t *testing.T) {
 	}
 }
 
+// Open MPI's default binding gives each of one or two ranks a single core, however
+// many the machine has.
+func TestDefaultBindingIsSaid(t *testing.T) {
+	l := launchers[0]
+	l.find(t)
+	if runtime.NumCPU() < 2 {
+		t.Skip("a machine of one processor, which every binding gives")
+	}
+	l.flags = nil
+	for _, ranks := range []int{1, 2} {
+		o := l.job(t, ranks, "warn", "HATAORI_TEST_LANES=2", "OMPI_MCA_rmaps_base_oversubscribe=0")
+		if n := strings.Count(o.stderr, "processors=1 hint=\"start with mpirun --bind-to none"); o.status != 0 || n != ranks {
+			t.Errorf("%d ranks: status %d, said %d times: %s", ranks, o.status, n, o.stderr)
+		}
+	}
+}
+
 func programWarn() int {
 	logger := slog.New(slog.NewTextHandler(os.Stderr, nil))
-	return inJob(mpi.Options{Lanes: 1000, Logger: logger}, func(context.Context, *mpi.Runtime) error { return nil })
+	lanes := 1000
+	if s := os.Getenv("HATAORI_TEST_LANES"); s != "" {
+		lanes, _ = strconv.Atoi(s)
+	}
+	return inJob(mpi.Options{Lanes: lanes, Logger: logger}, func(context.Context, *mpi.Runtime) error { return nil })
 }
 
 // What Open MPI's launcher says itself when it will not start a job: the page of

@@ -166,6 +166,7 @@ func (p Program) raiseProcs() {
 	if lanes <= 0 {
 		lanes = allowedCPUs()
 	}
+	lanes = min(lanes, maxLanes) // Init refuses more
 	if os.Getenv("GOMAXPROCS") == "" && runtime.GOMAXPROCS(0) < lanes+1 {
 		runtime.GOMAXPROCS(lanes + 1)
 	}

@@ -18,6 +18,9 @@ type job[T number] struct {
 	operands []*engine.Tensor
 }
 
+// mostSlices bounds the items, each of which has an output at the root.
+const mostSlices = 1 << 24
+
 // plan cuts the problem's path or, where it has none, finds path and cuts. The
 // plan depends on the problem and the flags alone, never on ranks and lanes, and so
 // do the bits of the result.
@@ -36,6 +39,9 @@ func (p *problem[T]) plan(o *options) (*einsum.Plan, error) {
 	}
 	if err != nil {
 		return nil, err
+	}
+	if n := plan.Slices(); n > mostSlices {
+		return nil, fmt.Errorf("%s: %d slices, at most %d are possible: lower --slices (%d), or raise --memory (%v)", p.name, n, mostSlices, o.slices, o.memory)
 	}
 	if need := dataBytes(plan, p.subscripts.Operands(), each); need > float64(o.data) {
 		return nil, fmt.Errorf("%s: operands and output take %.3g bytes, --data allows %v; raise it if the machine has the memory", p.name, need, o.data)

@@ -111,6 +111,7 @@ func (o *options) check(rest []string, given map[string]bool) error {
 	fault(o.every <= 0, "--progress-every %v: must be positive", o.every)
 	fault(o.resume && !o.keeps(), "--resume needs --out with an HDF5 file, whose rows say what is there")
 	fault(o.slices < 1, "--slices %d: must be at least 1", o.slices)
+	fault(o.slices > mostSlices, "--slices %d: must be at most %d", o.slices, mostSlices)
 	fault(o.lanes < 0, "--lanes %d: must not be negative", o.lanes)
 	fault(o.threads < 1, "--threads %d: must be at least 1", o.threads)
 	fault(o.memory < 1, "--memory %v: must be positive", o.memory)

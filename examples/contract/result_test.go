@@ -92,7 +92,7 @@ func TestOptions(t *testing.T) {
 		t.Errorf("help: %v", err)
 	}
 	for _, bad := range [][]string{
-		{"--lanes", "-1"}, {"--slices", "0"}, {"--threads", "0"}, {"--provider", "mkl"}, {"--memory", "12X"}, {"--memory", "-3"},
+		{"--lanes", "-1"}, {"--slices", "0"}, {"--slices", "999999999999"}, {"--threads", "0"}, {"--provider", "mkl"}, {"--memory", "12X"}, {"--memory", "-3"},
 		{"--memory", "9999999T"}, {"--file", "p", "--circuit", "2x2x2"}, {"--path", "opt_size"}, {"p.json"}, {"--nothing"}, {"--file", ""},
 	} {
 		if _, err := parseOptions(bad, io.Discard); err == nil || strings.Contains(err.Error(), "\n") {
