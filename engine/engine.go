@@ -95,7 +95,8 @@ type Execution interface {
 	Synchronize() error
 
 	// Close ends the engine: ErrBusy while a run is going on, nil on a second
-	// call. Tensors stay readable; they can still be released.
+	// call. Tensors in host memory stay readable by [Data], and all can still be
+	// released; what runs an operation, [Download] too, is ErrClosed.
 	Close() error
 }
 
