@@ -143,5 +143,8 @@ func readLines(name string) (lines []string, err error) {
 	for s.Scan() {
 		lines = append(lines, s.Text())
 	}
-	return lines, s.Err()
+	if err := s.Err(); err != nil {
+		return nil, fmt.Errorf("-list %s, line %d: %w (at most %d bytes)", name, len(lines)+1, err, bufio.MaxScanTokenSize)
+	}
+	return lines, nil
 }

@@ -81,3 +81,13 @@ func TestFailures(t *testing.T) {
 		}
 	}
 }
+
+func TestLineTooLong(t *testing.T) {
+	name := filepath.Join(t.TempDir(), "list")
+	if err := os.WriteFile(name, []byte("short\n"+strings.Repeat("a", 1<<17)+"\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := readLines(name); err == nil || !strings.Contains(err.Error(), name+", line 2: ") {
+		t.Error(err)
+	}
+}
