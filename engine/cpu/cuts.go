@@ -1,8 +1,6 @@
 package cpu
 
 import (
-	"unsafe"
-
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/native"
 )
@@ -76,16 +74,17 @@ func (p panels) times(down, across int, g *engine.Gemm) panels {
 	return p
 }
 
-// cut reduces g, of elements of a size, to one of its blocks.
-func (p panels) cut(g *engine.Gemm, size, block int) {
+// cut reduces g, of elements of a size, to one of its blocks, and returns how many
+// bytes further the operands lie.
+func (p panels) cut(g *engine.Gemm, size, block int) (by [operands]int) {
 	i, j := p.rows, p.cols
 	lo, hi := share((g.M+i-1)/i, p.down, block/p.across)
 	left, right := share((g.N+j-1)/j, p.across, block%p.across)
 	i, g.M = lo*i, min(hi*i, g.M)-lo*i
 	j, g.N = left*j, min(right*j, g.N)-left*j
-	g.C.P = unsafe.Add(g.C.P, (i*g.C.Row+j*g.C.Col)*size)
+	by[opC] = (i*g.C.Row + j*g.C.Col) * size
 	if g.K > 0 {
-		g.A.P = unsafe.Add(g.A.P, i*g.A.Row*size)
-		g.B.P = unsafe.Add(g.B.P, j*g.B.Col*size)
+		by[opA], by[opB] = i*g.A.Row*size, j*g.B.Col*size
 	}
+	return by
 }

@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"slices"
 	"testing"
-	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/native"
@@ -19,23 +18,20 @@ func TestPanelsCoverTheProduct(t *testing.T) {
 		for _, m := range []int{1, 7, 100, 257} {
 			for _, n := range []int{1, 25, 96, 300} {
 				for width := 2; width <= 4; width++ {
-					c, a, b := make([]float64, m*n), make([]float64, m*k), make([]float64, k*n)
+					c := make([]float64, m*n)
 					g := engine.Gemm{DType: engine.Float64, M: m, N: n, K: k, Batch: 1,
-						C: engine.Matrix{P: unsafe.Pointer(&c[0]), Row: n, Col: 1},
-						A: engine.Matrix{P: unsafe.Pointer(&a[0]), Row: k, Col: 1},
-						B: engine.Matrix{P: unsafe.Pointer(&b[0]), Row: n, Col: 1}}
+						C: engine.Matrix{Row: n, Col: 1}, A: engine.Matrix{Row: k, Col: 1}, B: engine.Matrix{Row: n, Col: 1}}
 					cuts := panelsFor(p, &g, width)
 					for block := range cuts.count() {
 						x := g
-						cuts.cut(&x, 8, block)
-						first := (uintptr(x.C.P) - uintptr(g.C.P)) / 8
-						i, j := first/uintptr(n), first%uintptr(n)
-						if uintptr(x.A.P)-uintptr(g.A.P) != i*k*8 || uintptr(x.B.P)-uintptr(g.B.P) != j*8 {
+						by := cuts.cut(&x, 8, block)
+						i, j := by[opC]/8/n, by[opC]/8%n
+						if by[opA] != i*k*8 || by[opB] != j*8 {
 							t.Errorf("%d×%d by %v: block %d at (%d, %d) has operands from elsewhere", m, n, cuts, block, i, j)
 						}
 						for row := range x.M {
 							for col := range x.N {
-								c[(int(i)+row)*n+int(j)+col]++
+								c[(i+row)*n+j+col]++
 							}
 						}
 					}

@@ -83,6 +83,13 @@ type gemmStep struct {
 	panels   panels // of a unit; above 1 only when every unit is a part or more
 	cut      int
 	plan     engine.GemmPlan // of g, if there is one and units are whole
+	blocks   []blockPlan     // of the panels of a unit, if each has one
+}
+
+// blockPlan is the plan of a panel, and how far from those of its product its operands lie.
+type blockPlan struct {
+	engine.GemmPlan
+	from [operands]int // bytes
 }
 
 func newGemmStep(b *binder, c *contraction, ops [operands]operand, g engine.Gemm, p gemmProvider) *gemmStep {
@@ -133,7 +140,7 @@ func (s *gemmStep) split(b *binder) {
 	invariant := s.provider.kind == plain || s.provider.p.SplitInvariant()
 	fixed := b.e.opts.FixedTiles && !invariant
 	s.cut = pieces(s.units, b.width, flops*float64(s.units), moved*float64(s.units))
-	if !fixed && (b.width == 1 || !pays(flops*float64(s.units), moved*float64(s.units)) || s.units >= 2*b.width) {
+	if !fixed && (b.width == 1 || !productPays(flops*float64(s.units), moved*float64(s.units)) || s.units >= 2*b.width) {
 		return
 	}
 	if fixed {
@@ -142,9 +149,28 @@ func (s *gemmStep) split(b *binder) {
 		s.panels = panelsFor(s.provider, g, b.width)
 	}
 	s.cut = 1
-	if pays(flops*float64(s.units), moved*float64(s.units)) {
+	if productPays(flops*float64(s.units), moved*float64(s.units)) {
 		s.cut = s.units * s.panels.count()
 	}
+	s.planBlocks()
+}
+
+// planBlocks plans the panels, or none if one has no plan.
+func (s *gemmStep) planBlocks() {
+	n := s.panels.count()
+	if n == 1 || s.provider.kind == plain {
+		return
+	}
+	blocks := make([]blockPlan, n)
+	for i := range blocks {
+		g := s.g
+		g.Batch = 1
+		from := s.panels.cut(&g, s.size, i)
+		if blocks[i] = (blockPlan{s.provider.p.Plan(&g), from}); blocks[i].GemmPlan == nil {
+			return
+		}
+	}
+	s.blocks = blocks
 }
 
 func (s *gemmStep) parts() int { return s.cut }
@@ -172,9 +198,15 @@ func (s *gemmStep) run(r *run, w, part int) {
 		}
 	} else {
 		for ; lo < hi; lo++ {
+			if s.blocks != nil {
+				at, b := s.at(r, lo/n), &s.blocks[lo%n]
+				b.Run(p, unsafe.Add(at[opC], b.from[opC]), unsafe.Add(at[opA], b.from[opA]), unsafe.Add(at[opB], b.from[opB]), 1)
+				continue
+			}
 			s.unit(r, g, lo/n)
 			g.Batch = 1
-			s.panels.cut(g, s.size, lo%n)
+			by := s.panels.cut(g, s.size, lo%n)
+			g.C.P, g.A.P, g.B.P = unsafe.Add(g.C.P, by[opC]), unsafe.Add(g.A.P, by[opA]), unsafe.Add(g.B.P, by[opB])
 			p.Gemm(g)
 		}
 	}

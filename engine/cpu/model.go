@@ -8,6 +8,7 @@ const (
 	flopsPerNs = 16.0
 	bytesPerNs = 8.0
 	worthNs    = 40_000 // waking threads and gathering them costs some 5 to 20 µs
+	productNs  = 25_000 // worthNs of single products, which come in series: the threads are awake then
 	partNs     = 50_000 // of a part, where there are many: the last ones should end together
 )
 
@@ -26,6 +27,11 @@ func productFlopsPerNs(l native.Level) float64 {
 // operations and bytes of memory read and written.
 func pays(flops, bytes float64) bool {
 	return work(flops, bytes) >= worthNs
+}
+
+// productPays is pays for the panels of products.
+func productPays(flops, bytes float64) bool {
+	return work(flops, bytes) >= productNs
 }
 
 func work(flops, bytes float64) float64 { return max(flops/flopsPerNs, bytes/bytesPerNs) }
