@@ -359,6 +359,20 @@ func (rt *Runtime) findPeers() error {
 	return node.Free()
 }
 
+// Lanes returns how many lanes of so many threads (at least one) this rank can have
+// if the ranks of its host share the processors that they may use: at least one, and
+// no more than this rank may use by itself. It says the same when called again, and
+// is not collective.
+func (rt *Runtime) Lanes(threads int) int {
+	return lanesOf(allowedCPUs(), rt.hostCPUs, len(rt.peers), threads)
+}
+
+// lanesOf shares the processors of a host, of which a rank may use allowed, among
+// ranks.
+func lanesOf(allowed, host, ranks, threads int) int {
+	return max(min(allowed, host/max(ranks, 1))/max(threads, 1), 1)
+}
+
 // CheckLanes tells Options.Logger about settings that cost speed, for so many lanes
 // on this rank, each of so many threads, and as many on the other ranks of the host:
 // more threads than processors, on this rank or, told by the first of them, on all

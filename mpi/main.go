@@ -76,7 +76,8 @@ func Main(f func(ctx context.Context, rt *Runtime) error) {
 // Run initialises MPI, calls f on this goroutine and ends MPI. It returns the
 // exit status of the process. It
 //
-//   - raises GOMAXPROCS to Lanes + 1 (0 lanes: one per processor), unless the
+//   - raises GOMAXPROCS to Lanes + 1, or without Lanes sets it to one more than the
+//     rank's share of its host's processors ([Runtime.Lanes]), unless the
 //     environment sets it;
 //   - cancels ctx, with a *SignalError as cause, at the first of the Signals;
 //   - cancels ctx, with ErrOrphaned as cause, when the launcher, or a shell
@@ -114,6 +115,9 @@ func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
 			fmt.Fprintln(p.Stderr, p.Text(err))
 		}
 		return ExitInit
+	}
+	if p.Lanes == 0 && len(rt.peers) > 1 && os.Getenv("GOMAXPROCS") == "" {
+		runtime.GOMAXPROCS(rt.Lanes(1) + 1)
 	}
 	pr := &process{Program: p, rt: rt, lineage: findLineage()}
 	if pr.settleComm, err = rt.World().Dup(); err != nil {

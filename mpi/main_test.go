@@ -39,6 +39,9 @@ func programMain() int {
 		w := rt.World()
 		last := w.Rank() == w.Size()-1
 		switch do := os.Getenv("HATAORI_TEST_DO"); do {
+		case "procs":
+			fmt.Printf("rank %d has %d for %d\n", w.Rank(), runtime.GOMAXPROCS(0), len(rt.Peers()))
+			return nil
 		case "succeed":
 			if last {
 				time.Sleep(3 * time.Second) // longer than Grace: nobody has failed
@@ -338,4 +341,20 @@ func programAbandoned() int {
 
 func TestAbandonedSend(t *testing.T) {
 	each(t, func(t *testing.T, l launcher) { l.job(t, 2, "abandoned").ok(t) })
+}
+
+// Ranks of a host that say no lanes get GOMAXPROCS for their share of its processors,
+// and one for communication, but for what the environment says.
+func TestMainSharesProcessors(t *testing.T) {
+	each(t, func(t *testing.T, l launcher) {
+		share := max(runtime.NumCPU()/2, 1)
+		for procs, env := range map[int]string{share + 1: "GOMAXPROCS=", share + 5: fmt.Sprintf("GOMAXPROCS=%d", share+5)} {
+			o := l.job(t, 2, "main", "HATAORI_TEST_DO=procs", env)
+			for rank := range 2 {
+				if want := fmt.Sprintf("rank %d has %d for 2", rank, procs); o.status != 0 || !strings.Contains(o.stdout, want) {
+					t.Errorf("%s: status %d, %s%s", env, o.status, o.stdout, o.stderr)
+				}
+			}
+		}
+	})
 }

@@ -34,7 +34,7 @@ func (r *recoverCmd) Run(out io.Writer) error {
 	case journal:
 		_, err = fmt.Fprintf(out, "%s: %d rows came from its journal, which is removed\n", name, rows)
 	default:
-		_, err = fmt.Fprintf(out, "%s: it has no journal and is complete as it is\n", name)
+		_, err = fmt.Fprintf(out, "%s: it has no journal: all rows that were written are in the file, though not, perhaps, all of the run\n", name)
 	}
 	return err
 }

@@ -43,7 +43,7 @@ func TestRecover(t *testing.T) {
 	if err := f.Close(); err != nil {
 		t.Fatal(err)
 	}
-	for _, c := range []struct{ name, says string }{{name + ".journal", "3 rows came"}, {name, "complete as it is"}} {
+	for _, c := range []struct{ name, says string }{{name + ".journal", "3 rows came"}, {name, "it has no journal: all rows that were written are in the file"}} {
 		if status, out, bad := command("recover", c.name); status != 0 || !strings.Contains(out, c.says) {
 			t.Errorf("status %d: %s%s", status, out, bad)
 		}

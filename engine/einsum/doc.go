@@ -2,9 +2,10 @@
 // an execution engine.
 //
 //	s, err := einsum.Parse("ij,jk,kl->il")
-//	plan, err := einsum.NewPlan(s, shapes, path)         // once
+//	plan, err := einsum.FindPlan(s, shapes, einsum.PlanOptions{}) // once
 //	ready, err := plan.Prepare(e, a.Spec(), b.Spec(), c.Spec()) // once per engine
 //	err = ready.Load(a, b, c)
+//	out, err := engine.Zeros(e, dtype, plan.OutputShape()...)
 //	err = ready.Run(out, 0)                              // as often as needed
 //	err = ready.Close()
 //

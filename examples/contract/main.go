@@ -14,7 +14,6 @@ import (
 	"flag"
 	"log/slog"
 	"os"
-	"runtime"
 
 	"github.com/hataori/hataori-go/mpi"
 )
@@ -38,7 +37,7 @@ func main() {
 		}
 		laneCount := o.lanes
 		if laneCount == 0 {
-			laneCount = max(1, runtime.NumCPU()/(o.threads*max(1, len(rt.Peers()))))
+			laneCount = rt.Lanes(o.threads)
 			if err := rt.CheckLanes(laneCount, o.threads); err != nil { // those that were asked for are checked
 				return err
 			}

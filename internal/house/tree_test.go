@@ -59,7 +59,7 @@ func TestTreeSpeaksOfItselfAlone(t *testing.T) {
 // TestLinks follows the links of the pages to files of the tree.
 func TestLinks(t *testing.T) {
 	top := root(t)
-	link := regexp.MustCompile(`\]\(([^)#:]+)\)`)
+	link, code := regexp.MustCompile(`\]\(([^)#:]+)\)`), regexp.MustCompile("(?ms)^```.*?^```$")
 	pages, _ := filepath.Glob(filepath.Join(top, "*.md"))
 	more, _ := filepath.Glob(filepath.Join(top, "docs", "*.md"))
 	for _, page := range append(pages, more...) {
@@ -67,7 +67,7 @@ func TestLinks(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, m := range link.FindAllStringSubmatch(string(b), -1) {
+		for _, m := range link.FindAllStringSubmatch(code.ReplaceAllString(string(b), ""), -1) {
 			if _, err := os.Stat(filepath.Join(filepath.Dir(page), m[1])); err != nil {
 				t.Errorf("%s links to %s: %v", filepath.Base(page), m[1], err)
 			}
