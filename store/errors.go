@@ -180,7 +180,7 @@ type LayoutError struct {
 }
 
 func (e *LayoutError) Error() string {
-	return fmt.Sprintf("store: %s: %s holds %s, not %s", e.Path, e.Name, e.Have, e.Want)
+	return fmt.Sprintf("store: %s: %s holds %s, not %s; take the type that wrote it, or another file", e.Path, e.Name, e.Have, e.Want)
 }
 
 // Unwrap returns ErrLayout.

@@ -178,6 +178,9 @@ func openForWriting(path string, opt Options) (*File, error) {
 	if err := regular(path); err != nil {
 		return nil, err
 	}
+	if dir := filepath.Dir(path); !exists(dir) {
+		return nil, &Error{Op: "open", Path: path, Err: fmt.Errorf("there is no directory %s: %w", dir, fs.ErrNotExist)}
+	}
 	if f.journal, err = openJournal(path, opt.NoLock); err != nil {
 		return nil, err
 	}

@@ -454,7 +454,8 @@ func TestMissingDirectory(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "none", "out.h5")
 	for name, open := range map[string]func(string, store.Options) (*store.File, error){
 		"Create": store.Create, "Resume": store.Resume, "Open": store.Open} {
-		if _, err := open(path, store.Options{}); !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) {
+		_, err := open(path, store.Options{})
+		if !errors.Is(err, fs.ErrNotExist) || !strings.Contains(err.Error(), path) || name != "Open" && !strings.Contains(err.Error(), "no directory "+filepath.Dir(path)) {
 			t.Error(name, err)
 		}
 	}
