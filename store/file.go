@@ -179,7 +179,7 @@ func openForWriting(path string, opt Options) (*File, error) {
 		return nil, err
 	}
 	if dir := filepath.Dir(path); !exists(dir) {
-		return nil, &Error{Op: "open", Path: path, Err: fmt.Errorf("there is no directory %s: %w", dir, fs.ErrNotExist)}
+		return nil, &Error{Op: "open", Path: path, Err: fmt.Errorf("%w: there is no directory %s", fs.ErrNotExist, dir)}
 	}
 	if f.journal, err = openJournal(path, opt.NoLock); err != nil {
 		return nil, err

@@ -182,7 +182,7 @@ with h5py.File(sys.argv[1]) as f:
 	refused([]string{"problem: slices was 32, is 2; plan was "}, append(other, "--slices", "2")...)
 	refused([]string{"problem: problem was ", "seed1_open3, is ", "seed2_open3; resume"}, append(other, "--slices", "24", "--seed", "2")...)
 	refused([]string{"problem: threads was 1, is 2; resume"}, append(other, "--slices", "24", "--threads", "2")...)
-	refused([]string{"no such file"}, append(small, "--out", filepath.Join(dir, "none", "out.h5"))...)
+	refused([]string{"no directory"}, append(small, "--out", filepath.Join(dir, "none", "out.h5"))...)
 	refused([]string{"no such file"}, append(small, "--out", filepath.Join(dir, "none", "out.npy"))...)
 	for says, flags := range map[string][]string{"--resume needs --out": {"--resume"}, "whose rows": {"--resume", "--out", array}, "--out is empty": {"--out", ""}} {
 		if _, err := parseOptions(flags, os.Stderr); err == nil || !strings.Contains(err.Error(), says) {
