@@ -18,6 +18,7 @@ func TestLookSeldom(t *testing.T) {
 		{"a moment ago", lookEvery - 1, ms, time.Second, 9, false, false, false, false},
 		{"a moment ago, for a lane that was idle", lookEvery - 1, ms, time.Second, 9, false, false, true, true},
 		{"while much is in store", ms, ms, time.Second, 9, false, false, false, false},
+		{"between short items", ms, lookEvery - 1, time.Second, 9, false, false, false, true},
 		{"for a lane that was idle", ms, ms, time.Second, 9, false, false, true, true},
 		{"before an item that is too long", ms, 2 * ms, time.Second, 9, false, false, false, true},
 		{"while little is in store", ms, ms, time.Second, 5, false, false, false, true},

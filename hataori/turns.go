@@ -58,9 +58,10 @@ type turns struct {
 const (
 	// lookEvery is how often lanes that begin one item after the other look for
 	// messages: a look costs some two hundredths of it, more if its code is out of the
-	// caches. Where nobody can need an answer soon they look as seldom as that, if it is
-	// a small part of the time that the call has taken: who is asked at its end to give
-	// items back answers so much later.
+	// caches. Where nobody can need an answer soon they look as seldom as that between
+	// items that are longer, if it is a small part of the time that the call has taken:
+	// who is asked at its end to give items back answers so much later. Of shorter
+	// items a rank has many in store, and sending them takes long in one piece.
 	lookEvery  = 100 * time.Microsecond
 	seldom     = 2200 * time.Microsecond
 	partOfCall = 128
@@ -147,7 +148,7 @@ func (t *turns) try(speak bool) (moved, over bool) {
 // to ask for more, because the lane was idle.
 func (t *turns) look(now, lasts time.Duration, idle bool) {
 	switch since := now - time.Duration(t.last.Load()); {
-	case since < lookEvery && !idle, since+lasts < min(seldom, now/partOfCall) && !idle && t.easy():
+	case since < lookEvery && !idle, !idle && lasts >= lookEvery && since+lasts < min(seldom, now/partOfCall) && t.easy():
 		return
 	case since >= lookEvery:
 		t.saw(now)

@@ -62,7 +62,7 @@ func (s *sim) poke(n *node, at time.Duration, dry bool) {
 // glance is the look of a lane between two items of that length, or after its last one.
 func (s *sim) glance(n *node, at, lasts time.Duration) {
 	since := at - n.looked
-	if n.done || n.wakeAt <= at || len(n.idle) == 0 && (since < lookEvery || since+lasts < min(seldom, at/partOfCall) && n.q.Left() > n.enough) {
+	if n.done || n.wakeAt <= at || len(n.idle) == 0 && (since < lookEvery || lasts >= lookEvery && since+lasts < min(seldom, at/partOfCall) && n.q.Left() > n.enough) {
 		return
 	}
 	s.wake(n, at)
