@@ -27,6 +27,18 @@ func TestEnoughOfAWorker(t *testing.T) {
 	pulse.Idle = 0
 	w.Step(pulse)
 	want("with a grant of 8 ms", 4) // half of it; prefetchTime is 3 items
+	for range 5 {
+		q.Claim()
+	}
+	if _, say := w.Step(pulse); !say {
+		t.Fatal("a rank with little in store does not ask")
+	}
+	want("while it waits with items in store", maxIndex)
+	if err := w.OnGrant(Range{First: 8, End: 16}, false, nil); err != nil {
+		t.Fatal(err)
+	}
+	w.Step(pulse)
+	want("with the next grant", 4)
 	pulse.Item = 0
 	w.Step(pulse)
 	want("of items that nobody has timed", maxIndex)
