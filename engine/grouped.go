@@ -154,12 +154,19 @@ type jobSpan struct{ lo, hi, job int }
 // checkApart refuses jobs whose outputs share an element; of all the pair with the
 // lowest numbers.
 func (g GroupedDot) checkApart(spans []jobSpan) error {
+	const (
+		many = 32      // pairs for each job, beyond which elements are looked at instead
+		most = 1 << 33 // of them, with a bit for each
+	)
 	slices.SortFunc(spans, func(a, b jobSpan) int { return a.lo - b.lo })
-	job, other := NoJob, NoJob
+	job, other, pairs := NoJob, NoJob, 0
 	for i, s := range spans {
 		for _, t := range spans[i+1:] {
 			if t.lo > s.hi {
 				break
+			}
+			if pairs++; pairs > many*len(spans) && g.Elements <= most {
+				return g.checkElements()
 			}
 			first, second := min(s.job, t.job), max(s.job, t.job)
 			if job != NoJob && (second > job || second == job && first >= other) {
@@ -173,7 +180,35 @@ func (g GroupedDot) checkApart(spans []jobSpan) error {
 	if job == NoJob {
 		return nil
 	}
+	return g.clash(job, other)
+}
+
+func (g GroupedDot) clash(job, other int) error {
 	return &JobError{Op: "GroupedDot", Job: job, Operand: Output(0), Other: other, Reason: fmt.Sprintf("it shares elements with that of job %d: put one of them into another operation, with Beta 1 to add them up", other)}
+}
+
+// checkElements is checkApart by the elements of the outputs, which are in range: in
+// the time that it takes to write them, however the jobs lie.
+func (g GroupedDot) checkElements() error {
+	taken := make([]uint64, (g.Elements+63)/64)
+	for i := range g.Jobs.Len() {
+		j := g.Jobs.At(i)
+		for row := range j.M {
+			for col := range j.N {
+				at := j.C.Offset + row*j.C.Row + col*j.C.Col
+				if taken[at/64]>>(at%64)&1 == 0 {
+					taken[at/64] |= 1 << (at % 64)
+					continue
+				}
+				other := 0
+				for before := g.Jobs.At(other); before.M == 0 || before.N == 0 || !g.meet(other, i); before = g.Jobs.At(other) {
+					other++
+				}
+				return g.clash(i, other)
+			}
+		}
+	}
+	return nil
 }
 
 // meet says whether the outputs of two jobs share an element.

@@ -50,6 +50,9 @@ func (b *binder) grouped(op engine.GroupedDot, out, l, r engine.Spec) {
 			s.ends = append(s.ends, end+1)
 		}
 	}
+	if n := len(s.ends); n > 0 {
+		s.ends[n-1] = len(s.runs) // also what adds nothing to the work, as sums over nothing
+	}
 	b.step(s)
 }
 

@@ -143,16 +143,27 @@ func (p *Plan) Path() Path { return slices.Clone(p.path) }
 // Cost returns what the plan takes.
 func (p *Plan) Cost() Cost { return p.cost }
 
-// OperandShape is the shape of the whole operand k.
+// OperandShape is the shape of the whole operand k, 0 ≤ k < Operands() of the
+// subscripts.
 func (p *Plan) OperandShape(k int) []int {
 	return p.tree.shape(p.tree.operands[k], p.tree.sizes)
 }
 
 // OutputShape is the shape of the whole output.
-func (p *Plan) OutputShape() []int { return p.tree.shape(p.tree.output, p.tree.sizes) }
+func (p *Plan) OutputShape() []int {
+	if p.tree == nil {
+		return nil
+	}
+	return p.tree.shape(p.tree.output, p.tree.sizes)
+}
 
 // SliceShape is the shape of the output of one slice.
-func (p *Plan) SliceShape() []int { return p.tree.shape(p.tree.output, p.sizes) }
+func (p *Plan) SliceShape() []int {
+	if p.tree == nil {
+		return nil
+	}
+	return p.tree.shape(p.tree.output, p.sizes)
+}
 
 // String describes the plan in a few lines: sizes, slices, cost.
 func (p *Plan) String() string {
@@ -209,6 +220,9 @@ func (s Step) String() string {
 // left out.
 func (p *Plan) Steps() []Step {
 	t := p.tree
+	if t == nil {
+		return nil
+	}
 	varies := t.varying(p.cuts)
 	name := func(numbers []int) []Label {
 		labels := make([]Label, len(numbers))

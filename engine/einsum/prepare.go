@@ -5,13 +5,16 @@ import (
 	"fmt"
 
 	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/internal/trylock"
 )
 
 // Prepared is a plan made ready for one engine and one element type: kernels
 // bound, intermediates allocated in one arena of the engine's memory. It
 // borrows the engine, belongs to one goroutine at a time like it, and runs
-// warm without binding or allocating intermediates again.
+// warm without binding or allocating intermediates again. A method that is
+// called while another goes on is refused with [engine.ErrBusy].
 type Prepared struct {
+	inUse  trylock.Lock
 	plan   *Plan
 	engine engine.Execution
 	dtype  engine.DType
@@ -60,7 +63,10 @@ type move struct{ label, stride int }
 // operands, any layout, in the engine's memory domain). Errors are an *[Error],
 // or those of the engine. The caller closes the result before the engine.
 func (p *Plan) Prepare(e engine.Execution, operands ...engine.Spec) (*Prepared, error) {
-	if err := p.checkSpecs(operands); err != nil {
+	if e == nil {
+		return nil, wrong(ErrOperand, "there is no engine to prepare the plan for; give one")
+	}
+	if err := p.checkSpecs(operands, e.Target().Domain); err != nil {
 		return nil, err
 	}
 	r := &Prepared{plan: p, engine: e, dtype: operands[0].DType, specs: make([]engine.Spec, len(operands)), start: make([]int, len(p.sizes)),
@@ -110,6 +116,9 @@ func (r *Prepared) branch(ends []int) {
 // intermediates: the arena, and the most scratch that one of its kernels takes.
 // It is what [Cost].Peak says in elements.
 func (r *Prepared) Bytes() int {
+	if r.arena == nil {
+		return 0
+	}
 	scratch := 0
 	for _, st := range r.steps {
 		scratch = max(scratch, st.kernel.Workspace())
@@ -125,7 +134,7 @@ func (r *Prepared) Bytes() int {
 	return r.arena.Spec().Bytes() + max(scratch, beside)
 }
 
-func (p *Plan) checkSpecs(specs []engine.Spec) error {
+func (p *Plan) checkSpecs(specs []engine.Spec, domain engine.Domain) error {
 	if p.tree == nil {
 		return noPlan(ErrOperand)
 	}
@@ -139,6 +148,8 @@ func (p *Plan) checkSpecs(specs []engine.Spec) error {
 			return wrongOperand(ErrOperand, k, None, "shape %v, the plan was made for %v", s.Shape, want)
 		case s.DType != specs[0].DType:
 			return wrongOperand(ErrOperand, k, None, "dtype %v, operand 0 has %v; convert one", s.DType, specs[0].DType)
+		case s.Domain != domain:
+			return wrongOperand(ErrOperand, k, None, "it is in memory of %v, the engine's is of %v; copy it there", s.Domain, domain)
 		}
 	}
 	return nil
@@ -253,6 +264,19 @@ func (r *Prepared) place(node int, spec engine.Spec) (*engine.Tensor, error) {
 // plan was prepared for. They stay the caller's, who must not change or
 // release them while runs read them.
 func (r *Prepared) Load(operands ...*engine.Tensor) error {
+	if !r.inUse.TryLock() {
+		return errInUse
+	}
+	defer r.inUse.Unlock()
+	return r.load(operands)
+}
+
+var errInUse = fmt.Errorf("einsum: a method of the prepared plan goes on: %w", engine.ErrBusy)
+
+func (r *Prepared) load(operands []*engine.Tensor) error {
+	if r.plan == nil || r.closed {
+		return r.unusable()
+	}
 	if len(operands) != len(r.specs) {
 		return wrong(ErrOperand, "%d operands given, the plan has %d", len(operands), len(r.specs))
 	}
@@ -263,13 +287,23 @@ func (r *Prepared) Load(operands ...*engine.Tensor) error {
 		if t.Spec() != r.specs[k] {
 			return wrongOperand(ErrOperand, k, None, "it is %v, the plan was prepared for %v", t.Spec(), r.specs[k])
 		}
-		if err := t.Live(); err != nil {
-			return fmt.Errorf("einsum: operand %d: %w", k, err)
-		}
+	}
+	if err := live(operands); err != nil {
+		return err
 	}
 	r.loaded, r.sources = append(r.loaded[:0], operands...), append(r.sources[:0], operands...)
 	r.shared, r.scaled, r.result = false, false, nil
 	return r.point(None)
+}
+
+// live says which operand was released.
+func live(operands []*engine.Tensor) error {
+	for k, t := range operands {
+		if err := t.Live(); err != nil {
+			return fmt.Errorf("einsum: operand %d: %w", k, err)
+		}
+	}
+	return nil
 }
 
 // moves says how the argument that stage i reads of operand k depends on the
@@ -334,11 +368,15 @@ func retarget(t **engine.Tensor, spec engine.Spec, offset int, buf *engine.Buffe
 // on. The first run after [Prepared.Load] also does the work that all
 // slices share. Errors are an *[Error], or those of the engine.
 func (r *Prepared) Run(out *engine.Tensor, i int) error {
+	if !r.inUse.TryLock() {
+		return errInUse
+	}
+	defer r.inUse.Unlock()
 	if err := r.ready(i); err != nil {
 		return err
 	}
 	if r.scaled {
-		if err := r.Load(r.loaded...); err != nil {
+		if err := r.load(r.loaded); err != nil {
 			return err
 		}
 	}
@@ -388,17 +426,25 @@ func (r *Prepared) branchFailed(err error) error {
 	return fmt.Errorf("einsum: %w", err)
 }
 
-// ready says whether slice i can be run.
+// ready says whether slice i can be run. A released operand is told here: its
+// memory may be another tensor's by now.
 func (r *Prepared) ready(i int) error {
 	switch {
-	case r.closed:
-		return wrong(ErrOperand, "the prepared plan was closed")
+	case r.plan == nil || r.closed:
+		return r.unusable()
 	case r.loaded == nil:
 		return wrong(ErrOperand, "no operands are loaded; call Load first")
 	case i < 0 || i >= r.plan.Slices():
 		return wrong(ErrSlice, "slice %d is out of range; the plan has %d", i, r.plan.Slices())
 	}
-	return nil
+	return live(r.loaded)
+}
+
+func (r *Prepared) unusable() error {
+	if r.closed {
+		return wrong(ErrOperand, "the prepared plan was closed; prepare it again")
+	}
+	return wrong(ErrOperand, "the prepared plan is the zero value; make it with Plan.Prepare")
 }
 
 // aim makes the steps read slice i and the last one write to out.
@@ -437,9 +483,13 @@ func (r *Prepared) pointOut(out *engine.Tensor) error {
 }
 
 // Close gives the intermediates back to the engine. A second call does
-// nothing.
+// nothing. While a run goes on it is refused, and can be called again.
 func (r *Prepared) Close() error {
-	if r.closed {
+	if !r.inUse.TryLock() {
+		return errInUse
+	}
+	defer r.inUse.Unlock()
+	if r.plan == nil || r.closed {
 		return nil
 	}
 	r.closed = true

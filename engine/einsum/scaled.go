@@ -51,6 +51,10 @@ type rescale struct {
 // The first call binds further kernels. From the second run on it allocates
 // nothing. It reads each intermediate once more than Run does.
 func (r *Prepared) RunScaled(out *engine.Tensor, i int) (exponent int, err error) {
+	if !r.inUse.TryLock() {
+		return 0, errInUse
+	}
+	defer r.inUse.Unlock()
 	if err := r.ready(i); err != nil {
 		return 0, err
 	}
@@ -111,11 +115,12 @@ func (r *Prepared) runScaled(at int) error {
 	if at == len(r.steps)-1 {
 		reach = 0
 	}
-	own, zero, err := r.measure(&sc.steps[at], st.out[0], reach)
+	norm, err := r.norm(&sc.steps[at], st.out[0])
 	if err != nil {
 		return err
 	}
-	if zero {
+	own := excess(norm, reach)
+	if norm == 0 {
 		total = 0
 	}
 	sc.exponent[stage.node] = total + own
@@ -125,25 +130,29 @@ func (r *Prepared) runScaled(at int) error {
 	return r.multiply(&sc.steps[at], st.out[0], st.out[0], -own)
 }
 
-// measure returns the exponent by which a tensor is out of reach, or 0; zero says
-// that all of it is.
-func (r *Prepared) measure(k *rescale, t *engine.Tensor, reach int) (exponent int, zero bool, err error) {
+// norm is the largest modulus of a tensor.
+func (r *Prepared) norm(k *rescale, t *engine.Tensor) (float64, error) {
 	sc := r.scaling
 	sc.out[0], sc.in[0] = sc.norm, t
 	if err := r.engine.Run(k.norm, sc.out[:], sc.in[:1]); err != nil {
-		return 0, false, err
+		return 0, err
 	}
 	if err := r.engine.CopyOut(sc.hostNorm, sc.norm); err != nil {
-		return 0, false, err
+		return 0, err
 	}
-	v := sc.read()
-	if v == 0 || math.IsNaN(v) || math.IsInf(v, 0) {
-		return 0, v == 0, nil
+	return sc.read(), nil
+}
+
+// excess is the exponent by which a tensor of the given largest modulus is out of
+// reach, or 0.
+func excess(norm float64, reach int) int {
+	if norm == 0 || math.IsNaN(norm) || math.IsInf(norm, 0) {
+		return 0
 	}
-	if _, exponent = math.Frexp(v); exponent >= -reach && exponent <= reach {
-		exponent = 0
+	if _, exponent := math.Frexp(norm); exponent < -reach || exponent > reach {
+		return exponent
 	}
-	return exponent, false, nil
+	return 0
 }
 
 // multiply writes to = from · 2^exponent. to may be from.
@@ -167,29 +176,58 @@ func (r *Prepared) multiply(k *rescale, to, from *engine.Tensor, exponent int) e
 // raise looks at the loaded operands and copies those that are out of reach.
 func (r *Prepared) raise() error {
 	sc := r.scaling
-	for _, t := range sc.copies {
-		if err := r.engine.Release(t); err != nil {
+	for len(sc.copies) > 0 {
+		last := len(sc.copies) - 1
+		if err := r.engine.Release(sc.copies[last]); err != nil {
 			return err
 		}
+		sc.copies = sc.copies[:last]
 	}
-	sc.copies = sc.copies[:0]
-	for k, t := range r.loaded {
-		exponent, _, err := r.measure(&sc.operands[k], t, sc.reach)
-		if err != nil {
-			return err
-		}
-		r.sources[k], sc.raised[k] = t, exponent
-		if exponent == 0 {
-			continue
-		}
-		if r.sources[k], err = r.copyOf(k); err != nil {
-			return err
-		}
-		if err := r.multiply(&sc.operands[k], r.sources[k], t, -exponent); err != nil {
+	for k := range r.loaded {
+		if err := r.raiseOperand(k); err != nil {
+			copy(r.sources, r.loaded) // nobody reads copies whose exponents are not known
 			return err
 		}
 	}
 	return nil
+}
+
+// raiseOperand notes the exponent of operand k as it will be read.
+func (r *Prepared) raiseOperand(k int) error {
+	sc, from := r.scaling, r.loaded[k]
+	r.sources[k], sc.raised[k] = from, 0
+	v, err := r.norm(&sc.operands[k], from)
+	if err != nil {
+		return err
+	}
+	if math.IsInf(v, 0) && r.dtype.IsComplex() { // of numbers, perhaps, whose modulus is none
+		const room = 2
+		if r.sources[k], err = r.copyOf(k); err != nil {
+			return err
+		}
+		if err := r.multiply(&sc.operands[k], r.sources[k], from, -room); err != nil {
+			return err
+		}
+		if v, err = r.norm(&sc.operands[k], r.sources[k]); err != nil {
+			return err
+		}
+		if math.IsInf(v, 0) { // they are infinite: as Run has them
+			r.sources[k] = from
+			return nil
+		}
+		from, sc.raised[k] = r.sources[k], room
+	}
+	exponent := excess(v, sc.reach)
+	if exponent == 0 {
+		return nil
+	}
+	if from == r.loaded[k] {
+		if r.sources[k], err = r.copyOf(k); err != nil {
+			return err
+		}
+	}
+	sc.raised[k] += exponent
+	return r.multiply(&sc.operands[k], r.sources[k], from, -exponent)
 }
 
 // copyOf allocates a tensor of operand k's spec, whose layout the steps are bound
@@ -338,18 +376,17 @@ func AddSliceScaled[T float32 | float64 | complex64 | complex128](p *Plan, whole
 		}
 		return true
 	}
+	if err := p.checkSlice(len(whole), i, len(part)); err != nil {
+		return exponent, err
+	}
 	switch {
 	case nothing(part):
-		return exponent, AddSlice(p, whole, i, part)
 	case nothing(whole):
 		exponent = partExponent
 	case partExponent < exponent:
 		part = append([]T(nil), part...)
 		lower(part, partExponent-exponent)
 	case partExponent > exponent:
-		if err := AddSlice(p, whole, i, make([]T, len(part))); err != nil { // the checks, before anything is scaled
-			return exponent, err
-		}
 		lower(whole, exponent-partExponent)
 		exponent = partExponent
 	}

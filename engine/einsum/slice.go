@@ -81,13 +81,10 @@ func (p *Plan) origin(start []int, i int) {
 // the order of i, it gives the output, with the same bits whoever computed
 // the slices. Errors are an *[Error] that wraps [ErrSlice].
 func AddSlice[T float32 | float64 | complex64 | complex128](p *Plan, whole []T, i int, part []T) error {
+	if err := p.checkSlice(len(whole), i, len(part)); err != nil {
+		return err
+	}
 	wholeShape, partShape := p.OutputShape(), p.SliceShape()
-	if i < 0 || i >= p.Slices() {
-		return wrong(ErrSlice, "slice %d is out of range; the plan has %d", i, p.Slices())
-	}
-	if len(whole) != product(wholeShape) || len(part) != product(partShape) {
-		return wrong(ErrSlice, "%d and %d elements do not fill the shapes %v and %v", len(whole), len(part), wholeShape, partShape)
-	}
 	start, offset, stride := make([]int, len(p.sizes)), 0, 1
 	p.origin(start, i)
 	strides := make([]int, len(wholeShape))
@@ -98,6 +95,21 @@ func AddSlice[T float32 | float64 | complex64 | complex128](p *Plan, whole []T, 
 	}
 	if len(part) > 0 {
 		addRegion(whole[offset:], strides, part, partShape)
+	}
+	return nil
+}
+
+// checkSlice says what is wrong with the numbers of elements of the output and of
+// slice i.
+func (p *Plan) checkSlice(whole, i, part int) error {
+	if p.tree == nil {
+		return noPlan(ErrSlice)
+	}
+	if i < 0 || i >= p.Slices() {
+		return wrong(ErrSlice, "slice %d is out of range; the plan has %d", i, p.Slices())
+	}
+	if wholeShape, partShape := p.OutputShape(), p.SliceShape(); whole != product(wholeShape) || part != product(partShape) {
+		return wrong(ErrSlice, "%d and %d elements do not fill the shapes %v and %v", whole, part, wholeShape, partShape)
 	}
 	return nil
 }
@@ -128,8 +140,10 @@ func product(shape []int) int {
 	return n
 }
 
+// smallestFactor is the smallest prime factor of n; of numbers without one below
+// 2¹⁶, which no cut divides, the number itself.
 func smallestFactor(n int) int {
-	for f := 2; f*f <= n; f++ {
+	for f := 2; f <= min(1<<16, n/f); f++ {
 		if n%f == 0 {
 			return f
 		}

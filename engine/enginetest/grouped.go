@@ -78,6 +78,11 @@ func testGrouped(r *rig) {
 		}
 		r.groupedCase(d, spread, engine.GroupedDot{Jobs: engine.JobsOf(jobs...), Elements: 72}, jobs)
 		r.groupedCase(d, compact, engine.GroupedDot{Elements: 3}, nil)
+		// Jobs without a sum, after one that is all of the work.
+		jobs = []engine.Job{{M: 20, N: 20, K: 20, A: engine.Block{Row: 20, Col: 1}, B: engine.Block{Row: 20, Col: 1}, C: engine.Block{Row: 20, Col: 1}},
+			{M: 2, N: 2, C: square(400)}, {M: 2, N: 2, C: square(404)}}
+		r.groupedCase(d, spread, engine.GroupedDot{Jobs: engine.JobsOf(jobs...), Elements: 410, Beta: engine.By(2)}, jobs)
+		r.groupedCase(d, compact, engine.GroupedDot{Jobs: engine.JobsOf(jobs...), Elements: 410}, jobs)
 	}
 }
 
@@ -174,6 +179,21 @@ func testGroupedRules(r *rig) {
 		if z != poison {
 			r.Fatal("a refused run changed its output")
 		}
+	}
+	// Very many blocks whose spans interleave, and the one among them that clashes.
+	columns := make([]engine.Job, 5000)
+	for i := range columns {
+		columns[i] = engine.Job{M: 2, N: 1, C: engine.Block{Offset: i, Row: len(columns)}}
+	}
+	ones := []engine.Spec{r.spec(d, 1), r.spec(d, 1)}
+	bound := func() error {
+		_, err := r.e.Bind(engine.GroupedDot{Jobs: engine.JobsOf(columns...), Elements: 2 * len(columns)}, ones, nil)
+		return err
+	}
+	r.ok(bound())
+	columns[4000].C = engine.Block{Offset: 17, Row: 1}
+	if e := wantAs[*engine.JobError](r, "a column among many", bound()); e.Job != 4000 || e.Other != 17 || e.Operand != engine.Output(0) {
+		r.Fatalf("a column among many: %v", e)
 	}
 	// Blocks that touch, interleave or are empty do not overlap; without a sum
 	// the inputs are not looked at.

@@ -43,8 +43,13 @@ func (p *problem[T]) plan(o *options) (*einsum.Plan, error) {
 	if n := plan.Slices(); n > mostSlices {
 		return nil, fmt.Errorf("%s: %d slices, at most %d are possible: lower --slices (%d), or raise --memory (%v)", p.name, n, mostSlices, o.slices, o.memory)
 	}
-	if need := dataBytes(plan, p.subscripts.Operands(), each); need > float64(o.data) {
+	need := dataBytes(plan, p.subscripts.Operands(), each)
+	if need > float64(o.data) {
 		return nil, fmt.Errorf("%s: operands and output take %.3g bytes, --data allows %v; raise it if the machine has the memory", p.name, need, o.data)
+	}
+	if parts := float64(plan.Slices()) * elements(plan.SliceShape()) * float64(each); !o.keeps() && need+parts > float64(o.data) {
+		return nil, fmt.Errorf("%s: the outputs of %d slices take %.3g bytes beside the %.3g of operands and output, --data allows %v; lower --slices (%d), "+
+			"let --out keep them in an HDF5 file, or raise --data if the machine has the memory", p.name, plan.Slices(), parts, need, o.data, o.slices)
 	}
 	return plan, nil
 }

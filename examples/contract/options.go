@@ -5,6 +5,8 @@ import (
 	"flag"
 	"fmt"
 	"io"
+	"os"
+	"path/filepath"
 	"slices"
 	"strconv"
 	"strings"
@@ -65,7 +67,7 @@ func parseOptions(args []string, out io.Writer) (*options, error) {
 	f.IntVar(&o.open, "open", defaultOpen, "qubits of the circuit whose output is left open: 2^`n` amplitudes at once")
 	f.IntVar(&o.slices, "slices", defaultSlices, "cut into at least `n` slices, as far as the labels allow")
 	f.Var(&o.memory, "memory", "largest intermediate of a slice, in `bytes`; 512M, 2G and the like are understood")
-	f.Var(&o.data, "data", "most `bytes` that operands and output of the problem may take together")
+	f.Var(&o.data, "data", "most `bytes` that operands and output of the problem and, without --out, the slices' outputs may take together")
 	f.IntVar(&o.lanes, "lanes", 0, "`number` of lanes per rank; 0 shares the host's cores out to its ranks")
 	f.IntVar(&o.threads, "threads", 1, "`number` of workers of each lane's engine")
 	f.StringVar(&o.provider, "provider", "auto", "who multiplies matrices: auto, native or blas")
@@ -107,7 +109,11 @@ func (o *options) check(rest []string, given map[string]bool) error {
 	fault(given["path"] && !given["file"], "--path needs --file: circuits are planned by the program")
 	fault(given["out"] && o.out == "", "--out is empty")
 	fault(given["trace"] && o.trace == "", "--trace is empty")
-	fault(o.trace != "" && o.trace == o.out, "--out and --trace name the same file")
+	fault(sameFile(o.out, o.trace), "--out and --trace name the same file")
+	for _, in := range []struct{ flag, name string }{{"file", o.file}, {"golden", o.golden}} {
+		fault(sameFile(o.out, in.name), "--out would overwrite the file of --%s", in.flag)
+		fault(sameFile(o.trace, in.name), "--trace would overwrite the file of --%s", in.flag)
+	}
 	fault(o.every <= 0, "--progress-every %v: must be positive", o.every)
 	fault(o.resume && !o.keeps(), "--resume needs --out with an HDF5 file, whose rows say what is there")
 	fault(o.slices < 1, "--slices %d: must be at least 1", o.slices)
@@ -122,6 +128,16 @@ func (o *options) check(rest []string, given map[string]bool) error {
 		return errors.New(strings.Join(faults, "; "))
 	}
 	return nil
+}
+
+// sameFile reports whether two names are those of one file.
+func sameFile(a, b string) bool {
+	if a == "" || b == "" {
+		return false
+	}
+	x, errX := os.Stat(a)
+	y, errY := os.Stat(b)
+	return filepath.Clean(a) == filepath.Clean(b) || errX == nil && errY == nil && os.SameFile(x, y)
 }
 
 // size is a number of bytes with an optional suffix K, M, G or T (powers of

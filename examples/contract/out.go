@@ -145,6 +145,18 @@ func (k *keeper[T]) close(j *job[T], failed bool) (hint string, err error) {
 	return hint, err
 }
 
+// tryNpy says before any work is done what would keep writeNpy from its file.
+func tryNpy(path string) error {
+	if info, err := os.Stat(path); err == nil && !info.Mode().IsRegular() {
+		return fmt.Errorf("--out %s: it is there and no file; give another name", path)
+	}
+	f, err := os.Create(path + ".part")
+	if err != nil {
+		return fmt.Errorf("--out: %w; name a file in a directory that can be written", err)
+	}
+	return errors.Join(f.Close(), os.Remove(f.Name()))
+}
+
 // writeNpy writes the output alone, for numpy.load.
 func writeNpy[T number](path string, j *job[T], output []T) error {
 	t, err := engine.FromSlice(output, j.plan.OutputShape()...)

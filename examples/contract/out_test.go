@@ -183,10 +183,49 @@ with h5py.File(sys.argv[1]) as f:
 	refused([]string{"problem: problem was ", "seed1_open3, is ", "seed2_open3; resume"}, append(other, "--slices", "24", "--seed", "2")...)
 	refused([]string{"problem: threads was 1, is 2; resume"}, append(other, "--slices", "24", "--threads", "2")...)
 	refused([]string{"no directory"}, append(small, "--out", filepath.Join(dir, "none", "out.h5"))...)
-	refused([]string{"no such file"}, append(small, "--out", filepath.Join(dir, "none", "out.npy"))...)
 	for says, flags := range map[string][]string{"--resume needs --out": {"--resume"}, "whose rows": {"--resume", "--out", array}, "--out is empty": {"--out", ""}} {
 		if _, err := parseOptions(flags, os.Stderr); err == nil || !strings.Contains(err.Error(), says) {
 			t.Errorf("%v: %v", flags, err)
 		}
+	}
+}
+
+// A file that cannot be made at the end is told before any work, one that fails at the
+// end leaves the numbers printed.
+func TestOutNpyRefused(t *testing.T) {
+	dir := t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "dir.npy"), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	t.Setenv("HATAORI_BLAS_LIB", filepath.Join(dir, "libnothing.so")) // what an engine would say
+	for name, says := range map[string]string{"none/out.npy": "no such file", "dir.npy": "no file"} {
+		_, errs := runRanks(t, 2, 1, "--circuit", "2x2x2", "--open", "2", "--provider", "blas", "--out", filepath.Join(dir, name))
+		for rank, err := range errs {
+			if err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), name) {
+				t.Errorf("%s: rank %d: %v", name, rank, err)
+			}
+		}
+	}
+	f, err := parseProblem("p.json", []byte(goodProblem))
+	if err != nil {
+		t.Fatal(err)
+	}
+	o := &options{memory: 1 << 20, data: 1 << 20, slices: 1, out: filepath.Join(dir, "gone", "out.npy")}
+	p, err := filedProblem[float64](f, "opt_size")
+	if err != nil {
+		t.Fatal(err)
+	}
+	plan, err := p.plan(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	j, err := newJob(p, plan)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var printed bytes.Buffer
+	err = finish(o, &input{file: f}, j, nil, [][]float64{{1, 2, 3, 4}}, &report{Name: "p"}, &printed)
+	if err == nil || !strings.Contains(err.Error(), "--out") || !strings.Contains(printed.String(), "sum 10,") {
+		t.Errorf("a directory that is gone: %v; printed %q", err, printed.String())
 	}
 }

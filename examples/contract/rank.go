@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,6 +33,9 @@ func contractOn(ctx context.Context, comm transport.Comm, o *options, laneCount 
 		}
 	}()
 	in, err := openInput(o)
+	if err == nil && world.Rank() == 0 && o.outNpy() {
+		err = tryNpy(o.out)
+	}
 	if err := world.Agree(ctx, err); err != nil {
 		return err
 	}
@@ -49,7 +53,7 @@ func solve[T number](ctx context.Context, world *hataori.World, o *options, in *
 		return err
 	}
 	began := time.Now()
-	plan, err := planOn(ctx, world, o, p)
+	plan, err := planOn(ctx, world, o, in, p)
 	if err != nil {
 		return err
 	}
@@ -136,9 +140,12 @@ func explain[T number](ctx context.Context, world *hataori.World, o *options, j 
 }
 
 // planOn plans on the root and gives the plan to all ranks.
-func planOn[T number](ctx context.Context, world *hataori.World, o *options, p *problem[T]) (plan *einsum.Plan, err error) {
+func planOn[T number](ctx context.Context, world *hataori.World, o *options, in *input, p *problem[T]) (plan *einsum.Plan, err error) {
 	if world.Rank() == 0 {
 		plan, err = p.plan(o)
+		if err == nil && in.golden != nil {
+			err = in.golden.fits(p.name, plan.OutputShape())
+		}
 	}
 	if err := world.Agree(ctx, err); err != nil {
 		return nil, err
@@ -245,12 +252,11 @@ func finish[T number](o *options, in *input, j *job[T], k *keeper[T], parts [][]
 		err = writeNpy(o.out, j, output)
 	}
 	if err != nil {
-		return fmt.Errorf("--out: %w", err)
+		err = fmt.Errorf("--out: %w", err)
 	}
 	if o.verbose && !o.json {
-		if _, err := fmt.Fprintln(out, j.plan); err != nil {
-			return err
-		}
+		_, printing := fmt.Fprintln(out, j.plan)
+		err = cmp.Or(err, printing)
 	}
-	return r.print(out, o.json)
+	return cmp.Or(err, r.print(out, o.json)) // also where the file could not be written
 }

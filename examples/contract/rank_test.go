@@ -156,9 +156,11 @@ func TestFaultsReachAllRanks(t *testing.T) {
 		"circuit":            {[]string{"--circuit", "4x4"}, []string{"4x4", "RxCxD"}},
 		"no golden file":     {[]string{"--file", good, "--golden", filepath.Join(dir, "none")}, []string{"none", "no such file"}},
 		"no golden entry":    {[]string{"--circuit", "2x2x2", "--open", "2", "--golden", golden}, []string{"no entry for circuit_2x2x2"}},
+		"wrong golden shape": {[]string{"--file", good, "--golden", write("shape.golden", `{"p":{"shape":[4]}}`), "--provider", "blas"}, []string{"shape [2 2], the golden value [4]"}}, // before any engine
 		"wrong golden value": {[]string{"--file", good, "--golden", golden}, []string{"sum is", "3.5"}},
 		"memory":             {[]string{"--file", good, "--memory", "0K"}, nil}, // refused by the flags
 		"data":               {[]string{"--file", good, "--data", "100"}, []string{"--data"}},
+		"outputs of slices":  {[]string{"--file", good, "--data", "300", "--slices", "48"}, []string{"the outputs of 48 slices", "--out"}},
 		"no BLAS":            {[]string{"--file", good, "--provider", "blas"}, []string{"--provider blas", "libnothing.so"}},
 	} {
 		if c.says == nil {

@@ -7,6 +7,8 @@ import (
 	"flag"
 	"io"
 	"math"
+	"os"
+	"path/filepath"
 	"reflect"
 	"strings"
 	"testing"
@@ -102,6 +104,33 @@ func TestOptions(t *testing.T) {
 	_, err = parseOptions([]string{"--lanes", "-1", "--threads", "0"}, io.Discard)
 	if err == nil || !strings.Contains(err.Error(), "--lanes") || !strings.Contains(err.Error(), "--threads") {
 		t.Errorf("two faults give %v", err)
+	}
+}
+
+// What is written is never what is read, whatever the names.
+func TestOutputsDoNotOverwriteInputs(t *testing.T) {
+	dir := t.TempDir()
+	file, link := filepath.Join(dir, "p.json"), filepath.Join(dir, "link.npy")
+	if err := errors.Join(os.WriteFile(file, []byte(goodProblem), 0o600), os.Symlink(file, link)); err != nil {
+		t.Fatal(err)
+	}
+	dotted := dir + "/./p.json"
+	for _, c := range []struct {
+		says  string
+		flags []string
+	}{
+		{"--trace would overwrite the file of --file", []string{"--file", file, "--trace", dotted}},
+		{"--trace would overwrite the file of --golden", []string{"--golden", file, "--trace", link}},
+		{"--out would overwrite the file of --file", []string{"--file", file, "--out", link}},
+		{"--out would overwrite the file of --golden", []string{"--golden", "new", "--out", "./new"}},
+		{"--out and --trace name the same file", []string{"--out", dir + "/x", "--trace", dir + "//x"}},
+	} {
+		if _, err := parseOptions(c.flags, io.Discard); err == nil || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%q: %v", c.flags, err)
+		}
+	}
+	if _, err := parseOptions([]string{"--file", file, "--golden", file, "--out", dir + "/out.h5", "--trace", dir + "/t"}, io.Discard); err != nil {
+		t.Error(err)
 	}
 }
 
