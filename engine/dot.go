@@ -11,10 +11,17 @@ package engine
 // free and keep their order. op conjugates where ConjL or ConjR is set
 // (without effect on real types).
 //
-// Alpha is 1 and Beta is 0 unless given. With Beta 0 the output is never read;
-// with Alpha 0, or nothing to sum, the inputs are not. NaN and infinities
-// propagate otherwise. The output may overlap neither input. Any numeric dtype,
-// the same on both sides; integers wrap.
+// Alpha is 1 and Beta is 0 unless given; both are rounded to the dtype. The output
+// may overlap neither input. Any numeric dtype, the same on both sides; integers
+// wrap.
+//
+// With Beta 0 the output is never read; with Alpha 0, or nothing to sum, the inputs
+// are not, whatever the other factor is. Otherwise NaN and infinities propagate, as
+// the arithmetic of the parts makes them: complex products are (ac − bd) + (ad + bc)i,
+// so that an infinite one may be NaN. Alpha multiplies the sums, or the terms before
+// they are added: one whose product with either overflows may give infinities. Of an
+// infinite or NaN Alpha no part of Alpha · Σ is finite; which is infinite and which
+// NaN depends on the engine.
 //
 // The vocabulary is StableHLO's dot_general.
 type DotGeneral struct {

@@ -3,7 +3,6 @@ package engine
 import (
 	"fmt"
 	"math/bits"
-	"slices"
 )
 
 // Block places a matrix in a buffer: its element (i, j) is element
@@ -49,8 +48,8 @@ func (v Jobs) At(i int) Job {
 //
 // with A in input 0, B in input 1 and C in the output, tensors of rank 1, the output
 // of Elements elements. op conjugates where ConjA or ConjB is set. Alpha is 1 and Beta
-// is 0 unless given; with Beta 0 the old C is not read. Elements of the output that
-// are in no job's C stay as they are.
+// is 0 unless given; what is read for which, and what infinities and NaN do, is as in
+// DotGeneral. Elements of the output that are in no job's C stay as they are.
 //
 // All jobs are checked when the operation is bound, before anything is written: a
 // block that leaves its buffer, or whose C shares an element with another job's or
@@ -115,7 +114,7 @@ func (e *JobError) Error() string {
 
 // check looks at all jobs for buffers of so many elements.
 func (g GroupedDot) check(left, right int) error {
-	var spans []jobSpan
+	var blocks []outBlock
 	for i := range g.Jobs.Len() {
 		j := g.Jobs.At(i)
 		fault := func(o Operand, format string, args ...any) error {
@@ -134,7 +133,7 @@ func (g GroupedDot) check(left, right int) error {
 		if j.C.overlapsItself(j.M, j.N) {
 			return fault(Output(0), "elements of the %d×%d matrix at %+v overlap each other", j.M, j.N, j.C)
 		}
-		spans = append(spans, jobSpan{lo, hi, i})
+		blocks = append(blocks, outBlock{Block: j.C, m: j.M, n: j.N, lo: lo, hi: hi, job: i})
 		if j.K == 0 {
 			continue
 		}
@@ -145,89 +144,7 @@ func (g GroupedDot) check(left, right int) error {
 			return fault(Input(1), "the %d×%d matrix at %+v leaves the buffer of %d elements", j.K, j.N, j.B, right)
 		}
 	}
-	return g.checkApart(spans)
-}
-
-// jobSpan is the range of elements that a job's C lies in.
-type jobSpan struct{ lo, hi, job int }
-
-// checkApart refuses jobs whose outputs share an element; of all the pair with the
-// lowest numbers.
-func (g GroupedDot) checkApart(spans []jobSpan) error {
-	const (
-		many = 32      // pairs for each job, beyond which elements are looked at instead
-		most = 1 << 33 // of them, with a bit for each
-	)
-	slices.SortFunc(spans, func(a, b jobSpan) int { return a.lo - b.lo })
-	job, other, pairs := NoJob, NoJob, 0
-	for i, s := range spans {
-		for _, t := range spans[i+1:] {
-			if t.lo > s.hi {
-				break
-			}
-			if pairs++; pairs > many*len(spans) && g.Elements <= most {
-				return g.checkElements()
-			}
-			first, second := min(s.job, t.job), max(s.job, t.job)
-			if job != NoJob && (second > job || second == job && first >= other) {
-				continue
-			}
-			if g.meet(first, second) {
-				job, other = second, first
-			}
-		}
-	}
-	if job == NoJob {
-		return nil
-	}
-	return g.clash(job, other)
-}
-
-func (g GroupedDot) clash(job, other int) error {
-	return &JobError{Op: "GroupedDot", Job: job, Operand: Output(0), Other: other, Reason: fmt.Sprintf("it shares elements with that of job %d: put one of them into another operation, with Beta 1 to add them up", other)}
-}
-
-// checkElements is checkApart by the elements of the outputs, which are in range: in
-// the time that it takes to write them, however the jobs lie.
-func (g GroupedDot) checkElements() error {
-	taken := make([]uint64, (g.Elements+63)/64)
-	for i := range g.Jobs.Len() {
-		j := g.Jobs.At(i)
-		for row := range j.M {
-			for col := range j.N {
-				at := j.C.Offset + row*j.C.Row + col*j.C.Col
-				if taken[at/64]>>(at%64)&1 == 0 {
-					taken[at/64] |= 1 << (at % 64)
-					continue
-				}
-				other := 0
-				for before := g.Jobs.At(other); before.M == 0 || before.N == 0 || !g.meet(other, i); before = g.Jobs.At(other) {
-					other++
-				}
-				return g.clash(i, other)
-			}
-		}
-	}
-	return nil
-}
-
-// meet says whether the outputs of two jobs share an element.
-func (g GroupedDot) meet(i, j int) bool {
-	a, b := g.Jobs.At(i), g.Jobs.At(j)
-	var p strideProblem
-	add := func(stride, n int) {
-		switch {
-		case stride > 0:
-			p.merge(stride, 0, n-1)
-		case stride < 0:
-			p.merge(-stride, 1-n, 0)
-		}
-	}
-	add(a.C.Row, a.M)
-	add(a.C.Col, a.N)
-	add(-b.C.Row, b.M)
-	add(-b.C.Col, b.N)
-	return p.solvable(b.C.Offset - a.C.Offset)
+	return checkApart(blocks)
 }
 
 // span is the range of elements of an m×n matrix, m and n positive; ok is false
@@ -248,22 +165,4 @@ func (b Block) span(m, n int) (lo, hi int, ok bool) {
 		ok = ok && hi >= 0
 	}
 	return lo, hi, ok
-}
-
-// overlapsItself says whether two elements of an m×n matrix are the same; it is
-// exact where the longer stride steps over a whole row or column, and else yes.
-func (b Block) overlapsItself(m, n int) bool {
-	short, many, long := abs(b.Row), m, abs(b.Col)
-	if m > 1 && n > 1 && short > long {
-		short, many, long = long, n, short
-	}
-	switch {
-	case m > 1 && n > 1:
-		return short == 0 || long <= short*(many-1)
-	case m > 1:
-		return b.Row == 0
-	case n > 1:
-		return b.Col == 0
-	}
-	return false
 }

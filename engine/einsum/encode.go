@@ -106,11 +106,7 @@ func (p *Plan) UnmarshalBinary(b []byte) error {
 	if d.err != nil {
 		return d.err
 	}
-	whole, err := NewPlan(s, shapes, path)
-	if err != nil {
-		return err
-	}
-	made, err := whole.Slice(cuts...)
+	made, err := NewPlan(s, shapes, path, cuts...)
 	if err != nil {
 		return err
 	}

@@ -2,10 +2,14 @@ package einsum
 
 import (
 	"bytes"
+	"encoding/binary"
 	"errors"
 	"fmt"
+	"math"
 	"math/rand/v2"
+	"runtime"
 	"slices"
+	"strings"
 	"testing"
 )
 
@@ -93,6 +97,42 @@ func TestUnmarshalRefuses(t *testing.T) {
 			t.Errorf("%s: the plan was changed", c.name)
 		}
 	}
+	number := func(b []byte, numbers ...uint64) []byte {
+		for _, x := range numbers {
+			b = binary.AppendUvarint(b, x)
+		}
+		return b
+	}
+	const most = math.MaxInt64
+	for _, c := range []struct {
+		name string
+		b    []byte
+		kind error
+		says string
+	}{
+		{"length beyond an int", number(text(1, 'i'), 1<<63, 1, 1, 0, 0, 0), ErrEncoding, "is the most"},
+		{"number of eleven bytes", text(0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 1), ErrEncoding, "shortest form"},
+		{"label beyond a label", number(text(1), 1<<31, 2, 1, 1, 0, 0, 0), ErrEncoding, "is the most"},
+		{"many operands", number(text(1, 'i', 2), 1<<31-1), ErrEncoding, "entries in the 0 bytes"},
+		{"many axes", number(text(1, 'i', 2, 1), 1<<31-1, 0, 0), ErrEncoding, "entries in the"},
+		{"65 axes", append(append(text(1, 'i', 1, 1, 65), make([]byte, 65)...), 0, 0), ErrEncoding, "65 axes"},
+		{"65 axes of the output", append(append(text(1, 'i', 1, 1, 1, 0, 65), make([]byte, 65)...), 0), ErrEncoding, "65 axes"},
+		{"operand too large", number(text(2, 'i'), most, 'j', most, 1, 2, 0, 1, 0, 0), ErrSize, "more elements"},
+		{"output too large", number(text(2, 'i'), most>>4, 'j', most>>4, 2, 1, 0, 1, 1, 2, 0, 1, 0, 1, 0), ErrSize, "output"},
+		{"output label that is not there", text(1, 'i', 2, 1, 1, 0, 1, 1, 0), ErrEncoding, "out of order"},
+		{"step twice the same", text(1, 'i', 2, 2, 1, 0, 1, 0, 0, 1, 1, 0), ErrPath, "twice"},
+		{"step to what was taken", text(1, 'i', 2, 3, 1, 0, 1, 0, 1, 0, 0, 0, 1, 0, 2, 0), ErrPath, "position 2"},
+		{"step beyond a position", number(text(1, 'i', 2, 2, 1, 0, 1, 0, 0), 1<<31, 0, 0), ErrEncoding, "is the most"},
+		{"a step too few", text(1, 'i', 2, 3, 1, 0, 1, 0, 1, 0, 0, 0, 1, 0), ErrEncoding, "end within"},
+		{"cut beyond its label", text(1, 'i', 4, 1, 1, 0, 0, 1, 0, 8), ErrSlice, "divisor"},
+		{"more slices than are counted", number(text(2, 'i'), 1<<20, 'j', 1<<20, 1, 2, 0, 1, 0, 2, 0, 1<<20, 1, 1<<20), ErrSlice, "more than"},
+		{"many cuts", number(text(1, 'i', 2, 1, 1, 0, 0), 1<<31-1), ErrEncoding, "entries in the"},
+	} {
+		err := new(Plan).UnmarshalBinary(c.b)
+		if e := (*Error)(nil); !errors.As(err, &e) || !errors.Is(err, c.kind) || !strings.Contains(err.Error(), c.says) {
+			t.Errorf("%s: %v, want an *Error of %v that says %q", c.name, err, c.kind, c.says)
+		}
+	}
 	p := mustPlan(t, "i->i", nil, []int{2})
 	if err := p.UnmarshalBinary(mustMarshal(t, p)); !errors.Is(err, ErrEncoding) {
 		t.Errorf("decoding into a plan that is in use: %v", err)
@@ -103,6 +143,64 @@ func TestUnmarshalRefuses(t *testing.T) {
 	large := &Plan{tree: &tree{network: &network{operands: make([][]int, sentOperands+1)}}}
 	if _, err := large.MarshalBinary(); !errors.Is(err, ErrEncoding) {
 		t.Errorf("encoding too many operands: %v", err)
+	}
+}
+
+// A plan that can be addressed only because it is cut arrives as it left.
+func TestCutPlanCrossesTheWire(t *testing.T) {
+	s := mustParse(t, "ia,jb,abi,j->")
+	shapes := [][]int{{1 << 20, 1 << 10}, {1 << 20, 1 << 11}, {1 << 10, 1 << 11, 1 << 20}, {1 << 20}}
+	path := Path{{0, 1}, {0, 1}, {0, 1}} // makes 2⁶¹ elements
+	if _, err := NewPlan(s, shapes, path); !errors.Is(err, ErrSize) {
+		t.Fatalf("without cuts: %v", err)
+	}
+	p, err := NewPlan(s, shapes, path, Cut{'i', 1 << 20}, Cut{'b', 1 << 10})
+	if err != nil {
+		t.Fatal(err)
+	}
+	q := new(Plan)
+	if err := q.UnmarshalBinary(mustMarshal(t, p)); err != nil {
+		t.Fatal(err)
+	}
+	if p.Details() != q.Details() || !bytes.Equal(mustMarshal(t, p), mustMarshal(t, q)) {
+		t.Errorf("%v became %v", p.Details(), q.Details())
+	}
+}
+
+// Bytes that describe results of thousands of labels take memory as the bytes do, not
+// as the results would.
+func TestUnmarshalTakesLittle(t *testing.T) {
+	const operands, labels, wide = 12000, 4000, 40
+	for length := uint64(1); length <= 2; length++ { // the second has no plan
+		b := binary.AppendUvarint([]byte(planMagic), labels)
+		for l := range uint64(labels) {
+			b = binary.AppendUvarint(binary.AppendUvarint(b, l), length)
+		}
+		b = binary.AppendUvarint(b, operands)
+		for k := range operands {
+			first := k % (operands / 2) * wide // the first half has what the second has
+			n := max(0, min(wide, labels-first))
+			b = binary.AppendUvarint(b, uint64(n))
+			for l := range n {
+				b = binary.AppendUvarint(b, uint64(first+l))
+			}
+		}
+		b = append(b, 0)                                 // the output
+		for live := uint64(operands); live > 1; live-- { // from left to right
+			b = binary.AppendUvarint(append(b, 0), live-1)
+		}
+		b = append(b, 0)
+		p := new(Plan)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		err := p.UnmarshalBinary(b)
+		runtime.ReadMemStats(&after)
+		if length == 1 && err != nil || length == 2 && !errors.Is(err, ErrSize) {
+			t.Errorf("%d bytes of labels of length %d: %v", len(b), length, err)
+		}
+		if took := after.TotalAlloc - before.TotalAlloc; took > 1<<28 {
+			t.Errorf("%d bytes of labels of length %d took %d", len(b), length, took)
+		}
 	}
 }
 

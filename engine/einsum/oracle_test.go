@@ -7,6 +7,8 @@ import (
 	"math/cmplx"
 	"math/rand/v2"
 	"slices"
+	"sync"
+	"sync/atomic"
 	"testing"
 
 	"github.com/hataori/hataori-go/engine"
@@ -62,10 +64,32 @@ func oracle(s Subscripts, shapes [][]int, operands [][]complex128) []complex128 
 
 // randomCase draws operands that share labels in every way there is.
 func randomCase(rng *rand.Rand) (Subscripts, [][]int) {
-	sizes := []int{2, 3, 2, 1, 4, 2, 3}
+	return drawCase(rng, 1+rng.IntN(5), []int{2, 3, 2, 1, 4, 2, 3})
+}
+
+// productCase draws operands one of whose products is large enough for a library.
+func productCase(rng *rand.Rand) (Subscripts, [][]int, Path) {
+	for {
+		s, shapes := drawCase(rng, 2+rng.IntN(2), []int{24, 21, 20, 9, 1})
+		path := randomPath(rng, len(shapes))
+		p, err := NewPlan(s, shapes, path)
+		if err != nil {
+			panic(err)
+		}
+		size := func(labels []int) int { return product(p.tree.shape(labels, p.sizes)) }
+		for _, st := range p.stages {
+			m, n, k := size(st.leftFree), size(st.rightFree), size(st.summed)
+			if st.kind == dot && min(m, n, k) >= 9 && m*n*k >= 9000 {
+				return s, shapes, path
+			}
+		}
+	}
+}
+
+func drawCase(rng *rand.Rand, operands int, sizes []int) (Subscripts, [][]int) {
 	var inputs [][]Label
 	var shapes [][]int
-	for range 1 + rng.IntN(5) {
+	for range operands {
 		var labels []Label
 		var shape []int
 		for range rng.IntN(4) {
@@ -226,8 +250,16 @@ func contract[T float32 | float64 | complex64 | complex128](t *testing.T, e engi
 
 func testRandom[T float32 | float64 | complex64 | complex128](t *testing.T, tolerance float64) {
 	t.Run("ref", func(t *testing.T) { testRandomOn[T](t, ref.New(), tolerance) })
-	for name, open := range engines(t, false) {
+	all, before := engines(t, false), int64(0)
+	p, _ := library() // if there is none, it has no engine
+	if all["blas1"] != nil {
+		before = p.taken[engine.DTypeOf[T]()].Load()
+	}
+	for name, open := range all {
 		t.Run(name, func(t *testing.T) { testRandomOn[T](t, open(t), tolerance) })
+	}
+	if all["blas1"] != nil && p.taken[engine.DTypeOf[T]()].Load() < before+20 {
+		t.Error("the library was given next to no products: the test tests the engine's own")
 	}
 	for _, limit := range []native.Level{native.Portable, native.AVX2} { // without some of what the processor has
 		if native.Best(limit) != limit || native.Best(native.Auto) == limit {
@@ -244,15 +276,36 @@ func testRandom[T float32 | float64 | complex64 | complex128](t *testing.T, tole
 	}
 }
 
+// nameless is a library that the engine knows nothing of, so that it leaves all but
+// small products to it. It counts those by dtype.
+type nameless struct {
+	engine.Provider
+	taken [engine.Complex128 + 1]atomic.Int64
+}
+
+func (p *nameless) Name() string { return "nameless" }
+
+func (p *nameless) Fit(g *engine.Gemm) engine.Misfit {
+	bad := p.Provider.Fit(g)
+	if bad == 0 {
+		p.taken[g.DType].Add(1)
+	}
+	return bad
+}
+
+var library = sync.OnceValues(func() (*nameless, error) {
+	p, err := blas.Open(blas.Options{})
+	return &nameless{Provider: p}, err
+})
+
 // engines opens CPU engines of both providers, as far as they are there, and of
 // widths 1 and 2.
 func engines(t *testing.T, fixedTiles bool) map[string]func(t *testing.T) *cpu.Engine {
 	t.Helper()
 	providers := map[string]engine.Provider{"native": nil}
-	p, err := blas.Open(blas.Options{})
-	if missing := (*blas.NotFoundError)(nil); err == nil {
+	if p, err := library(); err == nil {
 		providers["blas"] = p
-	} else if !errors.As(err, &missing) {
+	} else if missing := (*blas.NotFoundError)(nil); !errors.As(err, &missing) {
 		t.Fatal(err)
 	}
 	all := map[string]func(t *testing.T) *cpu.Engine{}
@@ -284,6 +337,10 @@ func testRandomOn[T float32 | float64 | complex64 | complex128](t *testing.T, e 
 	rng := rand.New(rand.NewPCG(7, 11))
 	for n := range 200 {
 		s, shapes := randomCase(rng)
+		path := randomPath(rng, len(shapes))
+		if n%20 == 18 {
+			s, shapes, path = productCase(rng)
+		}
 		values := make([][]complex128, len(shapes))
 		operands := make([]*engine.Tensor, len(shapes))
 		for k, shape := range shapes {
@@ -296,7 +353,7 @@ func testRandomOn[T float32 | float64 | complex64 | complex128](t *testing.T, e 
 			}
 			operands[k] = tensorOf[T](t, values[k], shape, rng.IntN(3) == 0)
 		}
-		p, err := NewPlan(s, shapes, randomPath(rng, len(shapes)))
+		p, err := NewPlan(s, shapes, path)
 		if err != nil {
 			t.Fatal(err)
 		}

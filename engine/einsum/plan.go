@@ -54,17 +54,23 @@ type Plan struct {
 }
 
 // NewPlan checks subscripts, shapes and path against one another and plans
-// their contraction in one slice. Errors are an *[Error].
-func NewPlan(s Subscripts, shapes [][]int, path Path) (*Plan, error) {
+// their contraction, in one slice or cut along labels as by [Plan.Slice]: of a path
+// whose results are too large to be addressed there is no plan without cuts. Errors
+// are an *[Error].
+func NewPlan(s Subscripts, shapes [][]int, path Path, cuts ...Cut) (*Plan, error) {
 	n, err := newNetwork(s, shapes)
 	if err != nil {
 		return nil, err
 	}
-	t, err := newTree(n, path)
+	t, err := plannedTree(n, path)
 	if err != nil {
 		return nil, err
 	}
-	return newPlan(s, slices.Clone(path), t, nil)
+	inner, err := t.numbered(cuts)
+	if err != nil {
+		return nil, err
+	}
+	return newPlan(s, slices.Clone(path), t, inner)
 }
 
 func newPlan(s Subscripts, path Path, t *tree, cuts []cut) (*Plan, error) {
@@ -79,9 +85,7 @@ func newPlan(s Subscripts, path Path, t *tree, cuts []cut) (*Plan, error) {
 			ok, what = false, "axes"
 		}
 		if !ok {
-			e := wrongStep(i, "its result has more %s than can be addressed; take another path or cut its labels", what)
-			e.Err = ErrSize
-			return nil, e
+			return nil, tooLarge(i, what)
 		}
 	}
 	p.layOut()
@@ -224,10 +228,10 @@ func (p *Plan) Steps() []Step {
 		return nil
 	}
 	varies := t.varying(p.cuts)
-	name := func(numbers []int) []Label {
-		labels := make([]Label, len(numbers))
-		for i, l := range numbers {
-			labels[i] = t.labels[l]
+	name := func(s set) []Label {
+		labels := []Label{}
+		for l := range s.all() {
+			labels = append(labels, t.labels[l])
 		}
 		return labels
 	}
@@ -236,7 +240,7 @@ func (p *Plan) Steps() []Step {
 		nd := &t.nodes[i]
 		elements, _ := t.elements(nd.kept, p.sizes)
 		steps = append(steps, Step{
-			Left: name(t.nodes[nd.left].kept), Right: name(t.nodes[nd.right].kept), Result: name(nd.kept),
+			Left: name(t.nodes[nd.left].labels), Right: name(t.nodes[nd.right].labels), Result: name(nd.labels),
 			Operations: t.work(nd, p.sizes), Elements: elements, Shared: len(p.cuts) > 0 && !varies[i],
 		})
 	}

@@ -7,6 +7,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hataori/hataori-go/engine"
 )
 
 func mustParse(t testing.TB, text string) Subscripts {
@@ -148,6 +150,31 @@ func TestArenaHoldsLiveTensorsApart(t *testing.T) {
 	}
 }
 
+// Tensors take the places of those that were read for the last time: from left to
+// right a chain needs two results at once, in pairs half of the first ones and one.
+func TestArenaIsUsedAgain(t *testing.T) {
+	const n, d = 32, 40
+	leftToRight := Path{{0, 1}}
+	for live := n - 1; live > 1; live-- {
+		leftToRight = append(leftToRight, [2]int{0, live - 1})
+	}
+	pairs := bushy(t, n, d)
+	chain, err := NewPlan(pairs.Subscripts(), slices.Repeat([][]int{{d, d}}, n), leftToRight)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if chain.arena != 2*d*d || chain.Cost().Peak != 2*d*d {
+		t.Errorf("a chain needs %d elements, peak %d, want %d", chain.arena, chain.Cost().Peak, 2*d*d)
+	}
+	end := 0
+	for _, at := range pairs.places {
+		end = max(end, at.offset+at.elements)
+	}
+	if want := (n/2 + 1) * d * d; end != want {
+		t.Errorf("a chain in pairs needs %d elements, want %d", end, want)
+	}
+}
+
 func TestSliceRefuses(t *testing.T) {
 	p := mustPlan(t, "ij,jk->ik", Path{{0, 1}}, []int{4, 6}, []int{6, 5})
 	for name, cuts := range map[string][]Cut{
@@ -270,6 +297,10 @@ func TestGreedyAgainstTheOptimumOfChains(t *testing.T) {
 // Chains, their transposes and batched products lie so that each product is one
 // of matrices as they are.
 func TestLayoutNeedsNoCopies(t *testing.T) {
+	all := map[string]engine.Execution{}
+	for name, open := range engines(t, false) {
+		all[name] = open(t)
+	}
 	for _, c := range []struct {
 		text   string
 		path   Path
@@ -282,8 +313,27 @@ func TestLayoutNeedsNoCopies(t *testing.T) {
 		{"bij,bjk->bki", Path{{0, 1}}, [][]int{{5, 2, 3}, {5, 3, 4}}},
 		{"ij,jk,kl,lm->mi", Path{{0, 1}, {0, 1}, {0, 1}}, [][]int{{2, 3}, {3, 4}, {4, 5}, {5, 6}}},
 		{"abc,cde,efg->abdfg", Path{{0, 1}, {0, 1}}, [][]int{{2, 3, 4}, {4, 5, 6}, {6, 7, 8}}},
+		{"abc,cde,efg->fgabd", Path{{0, 1}, {0, 1}}, [][]int{{8, 3, 30}, {30, 5, 20}, {20, 7, 18}}},
 	} {
 		p := mustPlan(t, c.text, c.path, c.shapes...)
+		specs := make([]engine.Spec, len(c.shapes))
+		for k, shape := range c.shapes {
+			specs[k] = engine.SpecOf(engine.Complex64, shape...)
+		}
+		for name, e := range all {
+			r, err := p.Prepare(e, specs...)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i, st := range r.steps {
+				if n := st.kernel.Workspace(); n != 0 {
+					t.Errorf("%s on %s: %s copies %d bytes", c.text, name, r.stageName(i), n)
+				}
+			}
+			if err := r.Close(); err != nil {
+				t.Error(err)
+			}
+		}
 		for _, s := range p.stages {
 			for node, groups := range map[int][3][]int{
 				s.left:  {s.batch, s.leftFree, s.summed},

@@ -205,7 +205,7 @@ func (r *Prepared) raiseOperand(k int) error {
 		if r.sources[k], err = r.copyOf(k); err != nil {
 			return err
 		}
-		if err := r.multiply(&sc.operands[k], r.sources[k], from, -room); err != nil {
+		if err := r.multiplyOperand(k, r.sources[k], from, -room); err != nil {
 			return err
 		}
 		if v, err = r.norm(&sc.operands[k], r.sources[k]); err != nil {
@@ -227,16 +227,13 @@ func (r *Prepared) raiseOperand(k int) error {
 		}
 	}
 	sc.raised[k] += exponent
-	return r.multiply(&sc.operands[k], r.sources[k], from, -exponent)
+	return r.multiplyOperand(k, r.sources[k], from, -exponent)
 }
 
 // copyOf allocates a tensor of operand k's spec, whose layout the steps are bound
 // to.
 func (r *Prepared) copyOf(k int) (*engine.Tensor, error) {
 	spec := r.specs[k]
-	if err := r.bindTimes(&r.scaling.operands[k], spec); err != nil {
-		return nil, err
-	}
 	low, high := 0, 0
 	for axis, stride := range spec.AppendStrides(nil) {
 		d := stride * (spec.Shape.At(axis) - 1)
@@ -248,6 +245,33 @@ func (r *Prepared) copyOf(k int) (*engine.Tensor, error) {
 	}
 	r.scaling.copies = append(r.scaling.copies, t)
 	return engine.NewTensor(spec, t.Offset()-low, t.Buffer())
+}
+
+// multiplyOperand is multiply for tensors of operand k's spec. Axes along which that
+// is repeated it walks once.
+func (r *Prepared) multiplyOperand(k int, to, from *engine.Tensor, exponent int) error {
+	spec, by := r.specs[k], &r.scaling.operands[k]
+	extents := spec.Shape.Ints()
+	for axis, stride := range spec.AppendStrides(nil) {
+		if stride == 0 {
+			extents[axis] = 1
+		}
+	}
+	spec.Shape = engine.ShapeOf(extents...)
+	spec = spec.Canonical()
+	if err := r.bindTimes(by, spec); errors.As(err, new(*engine.AliasError)) {
+		return wrongOperand(ErrOperand, k, None, "it has to be scaled, and axes of %v share elements: copy it to a tensor of its own", r.specs[k])
+	} else if err != nil {
+		return err
+	}
+	var once [2]*engine.Tensor
+	for i, t := range [2]*engine.Tensor{to, from} {
+		var err error
+		if once[i], err = engine.NewTensor(spec, t.Offset(), t.Buffer()); err != nil {
+			return err
+		}
+	}
+	return r.multiply(by, once[0], once[1], exponent)
 }
 
 func (r *Prepared) newScaling() error {

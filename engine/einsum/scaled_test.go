@@ -124,9 +124,11 @@ func testLongChain[T float32 | float64 | complex64 | complex128](t *testing.T, e
 func TestLongChains(t *testing.T) {
 	for name, e := range map[string]engine.Execution{"ref": ref.New(), "native1": engines(t, false)["native1"](t), "native2": engines(t, false)["native2"](t)} {
 		t.Run(name, func(t *testing.T) {
-			for _, c := range []complex128{1e10, 1e-10, 1e300, 1e-300, -3e200} { // the last three are out of reach by themselves
+			for _, c := range []complex128{1e10, 1e-10, 1e300, 1e-300, -3e200, 5e-324} { // all but two are out of reach by themselves
 				testLongChain[float64](t, e, c, 1e-11)
-				testLongChain[complex128](t, e, c*cmplx.Rect(1, 0.7), 1e-11)
+				if real(c) != 5e-324 { // which has no digits to turn
+					testLongChain[complex128](t, e, c*cmplx.Rect(1, 0.7), 1e-11)
+				}
 			}
 			for _, c := range []complex128{1e3, 1e-3, 1e37, 1e-37} {
 				testLongChain[float32](t, e, c, 1e-3)
@@ -161,6 +163,31 @@ func TestScaledHasTheBitsOfRun(t *testing.T) {
 					t.Fatalf("%v on %s: element %d is %v, Run makes %v", s, e.Target().Kind, i, x, want[i])
 				}
 			}
+		}
+	}
+}
+
+// Branches lie apart for engines of more workers; RunScaled takes their steps in turn.
+func TestScaledHasTheBitsOfBranches(t *testing.T) {
+	p := bushy(t, 32, 40)
+	if p.wide == nil {
+		t.Fatal("no branches")
+	}
+	operands := fewNumbers[float64](t, rand.New(rand.NewPCG(33, 34)), p)
+	want := contract[float64](t, engines(t, false)["native2"](t), p, operands)
+	shift := 0
+	for k, x := range operands { // the same far apart
+		all, _ := engine.HostSlice[float64](x)
+		by := []int{0, 250, 190, -333}[k%4]
+		shift += by
+		for i := range all {
+			all[i] = math.Ldexp(all[i], by)
+		}
+	}
+	got, exponent := contractScaled[float64](t, engines(t, false)["native2"](t), p, operands)
+	for i := range want {
+		if x := math.Ldexp(got[i], exponent-shift); x != want[i] {
+			t.Fatalf("element %d is %v, Run makes %v", i, x, want[i])
 		}
 	}
 }

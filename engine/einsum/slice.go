@@ -25,18 +25,27 @@ func (p *Plan) Slice(cuts ...Cut) (*Plan, error) {
 	if p.tree == nil {
 		return nil, noPlan(ErrSlice)
 	}
+	inner, err := p.tree.numbered(cuts)
+	if err != nil {
+		return nil, err
+	}
+	return newPlan(p.subscripts, p.path, p.tree, inner)
+}
+
+// numbered are the cuts by numbers of labels, those into one part left out.
+func (t *tree) numbered(cuts []Cut) ([]cut, error) {
 	inner := make([]cut, 0, len(cuts))
 	count := 1.0
 	for _, c := range cuts {
-		id := slices.Index(p.tree.labels, c.Label)
+		id := slices.Index(t.labels, c.Label)
 		switch {
 		case id < 0:
 			return nil, wrong(ErrSlice, "label %v is in no operand", c.Label)
 		case slices.ContainsFunc(inner, func(o cut) bool { return o.label == id }):
 			return nil, wrong(ErrSlice, "label %v is cut twice; give one cut with the product of the parts", c.Label)
-		case c.Parts < 1 || p.tree.sizes[id]%c.Parts != 0:
+		case c.Parts < 1 || t.sizes[id]%c.Parts != 0:
 			return nil, wrong(ErrSlice, "label %v of length %d cannot be cut into %d equal parts; take a divisor of its length",
-				c.Label, p.tree.sizes[id], c.Parts)
+				c.Label, t.sizes[id], c.Parts)
 		}
 		if count *= float64(c.Parts); count > math.MaxInt32 {
 			return nil, wrong(ErrSlice, "the cuts make more than %d slices; cut less", math.MaxInt32)
@@ -45,7 +54,7 @@ func (p *Plan) Slice(cuts ...Cut) (*Plan, error) {
 			inner = append(inner, cut{label: id, parts: c.Parts})
 		}
 	}
-	return newPlan(p.subscripts, p.path, p.tree, inner)
+	return inner, nil
 }
 
 // Slices is the number of slices, 1 for a plan without cuts.
@@ -80,7 +89,7 @@ func (p *Plan) origin(start []int, i int) {
 // to the whole output, compact and of shape p.OutputShape(). Into zeros, in
 // the order of i, it gives the output, with the same bits whoever computed
 // the slices. Errors are an *[Error] that wraps [ErrSlice].
-func AddSlice[T float32 | float64 | complex64 | complex128](p *Plan, whole []T, i int, part []T) error {
+func AddSlice[T int32 | int64 | float32 | float64 | complex64 | complex128](p *Plan, whole []T, i int, part []T) error {
 	if err := p.checkSlice(len(whole), i, len(part)); err != nil {
 		return err
 	}
@@ -115,7 +124,7 @@ func (p *Plan) checkSlice(whole, i, part int) error {
 }
 
 // addRegion adds a compact tensor to a strided one.
-func addRegion[T float32 | float64 | complex64 | complex128](whole []T, strides []int, part []T, shape []int) {
+func addRegion[T int32 | int64 | float32 | float64 | complex64 | complex128](whole []T, strides []int, part []T, shape []int) {
 	if len(shape) == 0 {
 		whole[0] += part[0]
 		return

@@ -1,5 +1,7 @@
 package einsum
 
+import "github.com/hataori/hataori-go/engine"
+
 // Path is the order in which operands are contracted, in the form that
 // opt_einsum made customary. Step [i, j] takes the tensors at positions i and
 // j off the list of tensors, which begins as the list of operands, and
@@ -13,7 +15,7 @@ type node struct {
 	labels      set // labels of the tensor
 	spanned     set // labels of both tensors of a step: its loop nest
 
-	kept, loops []int // the members of labels and of spanned
+	kept, loops []int // the members of labels and of spanned that are longer than 1
 }
 
 // tree is a network with the order of its contraction. Nodes 0…n−1 are the
@@ -23,9 +25,67 @@ type tree struct {
 	nodes []node
 }
 
-// newTree follows a path. A label leaves at the step after which neither the
-// output nor a tensor still on the list has it: it is summed there.
+// newTree follows a path.
 func newTree(n *network, path Path) (*tree, error) {
+	t, err := growTree(n, path)
+	if err != nil {
+		return nil, err
+	}
+	t.list()
+	return t, nil
+}
+
+// mostKept is the most labels longer than 1 that a result may have if it is to be cut
+// into tensors: each cut, of which there can be 30, leaves out one.
+const mostKept = engine.MaxRank + 30
+
+// plannedTree is newTree for a path that somebody gives, which it refuses before it
+// takes memory if no cuts make tensors of all results.
+func plannedTree(n *network, path Path) (*tree, error) {
+	t, err := growTree(n, path)
+	if err != nil {
+		return nil, err
+	}
+	for i := range t.nodes[len(t.operands):] {
+		count := 0
+		for l := range t.nodes[len(t.operands)+i].labels.all() {
+			if n.sizes[l] != 1 {
+				count++
+			}
+		}
+		if count > mostKept {
+			return nil, tooLarge(i, "axes")
+		}
+	}
+	t.list()
+	return t, nil
+}
+
+func tooLarge(step int, what string) *Error {
+	e := wrongStep(step, "its result has more %s than can be addressed; take another path or cut its labels", what)
+	e.Err = ErrSize
+	return e
+}
+
+// list makes the lists of labels.
+func (t *tree) list() {
+	long := func(s set) (labels []int) {
+		for l := range s.all() {
+			if t.sizes[l] != 1 {
+				labels = append(labels, l)
+			}
+		}
+		return labels
+	}
+	for i := range t.nodes {
+		nd := &t.nodes[i]
+		nd.kept, nd.loops = long(nd.labels), long(nd.spanned)
+	}
+}
+
+// growTree makes a tree all but its lists. A label leaves at the step after which
+// neither the output nor a tensor still on the list has it: it is summed there.
+func growTree(n *network, path Path) (*tree, error) {
 	operands := len(n.operands)
 	t := &tree{network: n, nodes: make([]node, 0, 2*operands-1)}
 	uses := make([]int, len(n.labels)) // tensors on the list, or the output, that have a label
@@ -68,10 +128,6 @@ func newTree(n *network, path Path) (*tree, error) {
 	if len(live) != 1 {
 		return nil, wrong(ErrPath, "%d tensors are left after the last of %d steps; %d operands need %d steps",
 			len(live), len(path), operands, operands-1)
-	}
-	for i := range t.nodes {
-		nd := &t.nodes[i]
-		nd.kept, nd.loops = nd.labels.list(), nd.spanned.list()
 	}
 	return t, nil
 }

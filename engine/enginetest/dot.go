@@ -72,13 +72,19 @@ func testDotRandom(r *rig) {
 // randomDot makes a contraction of up to two batch, two contracted and two
 // free axes a side, with extents of 0 to 7, and operands for it.
 func (r *rig) randomDot(d engine.DType) (op engine.DotGeneral, left, right *engine.Tensor) {
-	nb, nc, nl, nr := r.rnd.IntN(3), r.rnd.IntN(3), r.rnd.IntN(3), r.rnd.IntN(3)
 	extent := func() int {
 		if r.rnd.IntN(30) == 0 {
 			return 0
 		}
 		return 1 + r.rnd.IntN(7)
 	}
+	return r.dotOf(d, extent, r.rnd.IntN(3), r.rnd.IntN(3), r.rnd.IntN(3), r.rnd.IntN(3))
+}
+
+// dotOf makes a contraction of nb batch, nc contracted and nl and nr free axes, in any
+// order, with extents that are drawn, and operands for it.
+func (r *rig) dotOf(d engine.DType, extent func() int, nb, nc, nl, nr int) (op engine.DotGeneral, left, right *engine.Tensor) {
+	r.Helper()
 	pl, pr := r.rnd.Perm(nb+nc+nl), r.rnd.Perm(nb+nc+nr)
 	le, re := make([]int, len(pl)), make([]int, len(pr))
 	for i := range le {
@@ -150,7 +156,10 @@ func testDotSpecials(r *rig) {
 
 // testDotScaled: Alpha·A·B + Beta·C into every layout, small integers.
 func testDotScaled(r *rig) {
-	for _, d := range floats {
+	for _, d := range numeric {
+		if !r.supports(matMul, []engine.Spec{r.spec(d, 2, 2), r.spec(d, 2, 2)}, d) {
+			continue
+		}
 		factors := []complex128{0, 1, -2}
 		if d.IsComplex() {
 			factors = append(factors, 1-2i)
@@ -159,9 +168,8 @@ func testDotScaled(r *rig) {
 			for _, beta := range factors {
 				for l := range layouts {
 					r.scaledProduct(d, l, alpha, beta, 4, 5, 3)
+					r.scaledProduct(d, l, alpha, beta, 24, 17, 20)
 				}
-				r.scaledProduct(d, mixed, alpha, beta, 24, 17, 20)
-				r.scaledProduct(d, reversed, alpha, beta, 24, 17, 20)
 			}
 		}
 	}
@@ -186,6 +194,41 @@ func (r *rig) scaledProduct(d engine.DType, l layout, alpha, beta complex128, m,
 		}
 	}
 	r.same("α·A·B + β·C", r.read(c), want)
+}
+
+// testDotMatrices: matrices by rows and by columns on every side, conjugated or not,
+// large enough for a library, small integers.
+func testDotMatrices(r *rig) {
+	const m, k, n = 24, 17, 20
+	turns := []layout{offset, reversed}
+	for _, d := range floats {
+		f, g := small(d, 44), small(d, 45)
+		conj := func(z complex128, yes bool) complex128 {
+			if yes && d.IsComplex() {
+				return cmplx.Conj(z)
+			}
+			return z
+		}
+		for flags := range 4 {
+			op := matMul
+			op.ConjL, op.ConjR = flags&1 != 0, flags&2 != 0
+			var want []complex128
+			for i := range m {
+				for j := range n {
+					var sum complex128
+					for q := range k {
+						sum += conj(f([]int{i, q}), op.ConjL) * conj(g([]int{q, j}), op.ConjR)
+					}
+					want = append(want, sum)
+				}
+			}
+			for at := range 8 {
+				a, b := r.input(turns[at&1], d, []int{m, k}, f), r.input(turns[at>>1&1], d, []int{k, n}, g)
+				got, _ := r.run(op, []*engine.Tensor{a, b}, turns[at>>2])
+				r.same("op(A)·op(B)", got, want)
+			}
+		}
+	}
 }
 
 // testDotPrecision: random positive reals, so that relative errors mean what
@@ -222,6 +265,24 @@ func testDotPrecision(r *rig) {
 				}
 			}
 		}
+	}
+}
+
+// testDotWraps: integers wrap, in sums and in products.
+func testDotWraps(r *rig) {
+	for d, c := range map[engine.DType][2]complex128{ // b² + b² of b, modulo 2³² and 2⁶⁴; (b+1)² + (b+1)² is 2b² + 4b + 2
+		engine.Int32: {1 << 16, 1<<18 + 2}, engine.Int64: {1 << 32, 1<<34 + 2},
+	} {
+		if !r.supports(matMul, []engine.Spec{r.spec(d, 2, 2), r.spec(d, 2, 2)}, d) {
+			continue
+		}
+		full := func(z complex128) *engine.Tensor {
+			return r.input(compact, d, []int{2, 2}, func([]int) complex128 { return z })
+		}
+		got, _ := r.run(matMul, []*engine.Tensor{full(c[0]), full(c[0])}, compact)
+		r.same("sums that wrap to 0", got, make([]complex128, 4))
+		got, _ = r.run(matMul, []*engine.Tensor{full(c[0] + 1), full(c[0] + 1)}, compact)
+		r.same("sums that wrap", got, []complex128{c[1], c[1], c[1], c[1]})
 	}
 }
 

@@ -24,12 +24,58 @@ import (
 // Make returns a new engine for one test. The suite closes it.
 type Make func(t *testing.T) engine.Execution
 
+// part is a part of the suite.
+type part struct {
+	name string
+	test func(r *rig)
+}
+
 // Run runs the whole suite but for allocation counts.
 func Run(t *testing.T, open Make) {
-	for _, c := range []struct {
-		name string
-		test func(r *rig)
-	}{
+	run(t, open, append(others(), products()...))
+}
+
+// RunProducts runs the parts about contractions alone, for engines whose products
+// are another's.
+func RunProducts(t *testing.T, open Make) { run(t, open, products()) }
+
+func run(t *testing.T, open Make, parts []part) {
+	for _, c := range parts {
+		t.Run(c.name, func(t *testing.T) {
+			e := open(t)
+			t.Cleanup(func() {
+				if err := e.Close(); err != nil {
+					t.Errorf("Close: %v", err)
+				}
+			})
+			c.test(&rig{T: t, e: e, oracle: ref.New(), rnd: rand.New(rand.NewPCG(1, 2))})
+		})
+	}
+}
+
+func products() []part {
+	return []part{
+		{"DotTable", testDotTable},
+		{"DotClosedForm", testDotClosedForm},
+		{"DotRandom", testDotRandom},
+		{"DotSpecials", testDotSpecials},
+		{"DotScaled", testDotScaled},
+		{"DotMatrices", testDotMatrices},
+		{"DotInto", testDotInto},
+		{"DotFactors", testDotFactors},
+		{"DotWraps", testDotWraps},
+		{"DotPrecision", testDotPrecision},
+		{"ApplyMatrix", testApplyMatrix},
+		{"Grouped", testGrouped},
+		{"GroupedRules", testGroupedRules},
+		{"ContractionRules", testContractionRules},
+		{"ContractionSpecials", testContractionSpecials},
+		{"Convenience", testConvenience},
+	}
+}
+
+func others() []part {
+	return []part{
 		{"Structure", testStructure},
 		{"StructureTable", testStructureTable},
 		{"CopyKeepsBits", testCopyKeepsBits},
@@ -39,18 +85,6 @@ func Run(t *testing.T, open Make) {
 		{"ReduceSum", testReduceSum},
 		{"ReduceSumTable", testReduceSumTable},
 		{"HighRank", testHighRank},
-		{"DotTable", testDotTable},
-		{"DotClosedForm", testDotClosedForm},
-		{"DotRandom", testDotRandom},
-		{"DotSpecials", testDotSpecials},
-		{"DotScaled", testDotScaled},
-		{"DotPrecision", testDotPrecision},
-		{"ApplyMatrix", testApplyMatrix},
-		{"Grouped", testGrouped},
-		{"GroupedRules", testGroupedRules},
-		{"ContractionRules", testContractionRules},
-		{"ContractionSpecials", testContractionSpecials},
-		{"Convenience", testConvenience},
 		{"Functions", testFunctions},
 		{"FarAngles", testFarAngles},
 		{"FunctionRules", testFunctionRules},
@@ -83,16 +117,6 @@ func Run(t *testing.T, open Make) {
 		{"Panic", testPanic},
 		{"Close", testClose},
 		{"Extension", testExtension},
-	} {
-		t.Run(c.name, func(t *testing.T) {
-			e := open(t)
-			t.Cleanup(func() {
-				if err := e.Close(); err != nil {
-					t.Errorf("Close: %v", err)
-				}
-			})
-			c.test(&rig{T: t, e: e, oracle: ref.New(), rnd: rand.New(rand.NewPCG(1, 2))})
-		})
 	}
 }
 

@@ -2,6 +2,7 @@ package ref
 
 import (
 	"fmt"
+	"slices"
 	"unsafe"
 
 	"github.com/hataori/hataori-go/engine"
@@ -291,6 +292,7 @@ func dotGeneral(d engine.DotGeneral, o, l, r array) {
 	fl, fr := freeLeft.Ints(), freeRight.Ints()
 	alpha, beta := rounded(d.Alpha.Or(1), o.dtype), rounded(d.Beta.Or(0), o.dtype)
 	li, ri := make([]int, len(l.extents)), make([]int, len(r.extents))
+	some := alpha != 0 && !slices.Contains(pick(l.extents, cl), 0)
 	each(o.extents, func(i []int) {
 		nb, nl := len(bl), len(fl)
 		put(li, bl, i[:nb])
@@ -298,7 +300,7 @@ func dotGeneral(d engine.DotGeneral, o, l, r array) {
 		put(li, fl, i[nb:nb+nl])
 		put(ri, fr, i[nb+nl:])
 		var sum value
-		if alpha != 0 {
+		if some {
 			each(pick(l.extents, cl), func(c []int) {
 				put(li, cl, c)
 				put(ri, cr, c)
@@ -312,7 +314,7 @@ func dotGeneral(d engine.DotGeneral, o, l, r array) {
 				sum = sum.add(x.mul(y))
 			})
 		}
-		o.store(i, finish(sum, alpha, beta, func() value { return o.load(i) }))
+		o.store(i, finish(sum, some, alpha, beta, func() value { return o.load(i) }))
 	})
 }
 
@@ -339,7 +341,8 @@ func groupedDot(op engine.GroupedDot, o, l, r array) {
 		at := func(b engine.Block, i, j int) []int { return []int{b.Offset + i*b.Row + j*b.Col} }
 		each([]int{job.M, job.N}, func(i []int) {
 			var sum value
-			for k := 0; k < job.K && alpha != 0; k++ {
+			some := alpha != 0 && job.K > 0
+			for k := 0; k < job.K && some; k++ {
 				x, y := l.load(at(job.A, i[0], k)), r.load(at(job.B, k, i[1]))
 				if op.ConjA {
 					x = l.loadConj(at(job.A, i[0], k))
@@ -350,14 +353,15 @@ func groupedDot(op engine.GroupedDot, o, l, r array) {
 				sum = sum.add(x.mul(y))
 			}
 			c := at(job.C, i[0], i[1])
-			o.store(c, finish(sum, alpha, beta, func() value { return o.load(c) }))
+			o.store(c, finish(sum, some, alpha, beta, func() value { return o.load(c) }))
 		})
 	}
 }
 
-// finish is alpha · sum + beta · old; old is read only for beta ≠ 0.
-func finish(sum value, alpha, beta complex128, old func() value) value {
-	if alpha != 1 {
+// finish is alpha · sum + beta · old, or beta · old where there is not some sum; old
+// is read only for beta ≠ 0.
+func finish(sum value, some bool, alpha, beta complex128, old func() value) value {
+	if some && alpha != 1 {
 		sum = sum.times(alpha)
 	}
 	if beta != 0 {

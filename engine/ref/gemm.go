@@ -17,7 +17,8 @@ func (Products) Gemm(g *engine.Gemm) {
 	alpha, beta := rounded(g.Alpha, g.DType), rounded(g.Beta, g.DType)
 	each([]int{g.Batch, g.M, g.N}, func(i []int) {
 		var sum value
-		for k := 0; k < g.K && alpha != 0; k++ {
+		some := alpha != 0 && g.K > 0
+		for k := 0; k < g.K && some; k++ {
 			x, y := a.load([]int{i[0], i[1], k}), b.load([]int{i[0], k, i[2]})
 			if g.ConjA {
 				x = a.loadConj([]int{i[0], i[1], k})
@@ -27,6 +28,6 @@ func (Products) Gemm(g *engine.Gemm) {
 			}
 			sum = sum.add(x.mul(y))
 		}
-		c.store(i, finish(sum, alpha, beta, func() value { return c.load(i) }))
+		c.store(i, finish(sum, some, alpha, beta, func() value { return c.load(i) }))
 	})
 }
