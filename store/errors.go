@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io/fs"
 	"strings"
+	"time"
 )
 
 // Sentinels, for [errors.Is].
@@ -135,7 +136,8 @@ func (e *LibraryError) Unwrap() []error {
 // LockedError names who holds a file, as far as it is known.
 type LockedError struct {
 	Path   string
-	Holder string // host, process and start of the writer, "" if unknown
+	Holder string        // host, process and start of the writer, "" if unknown
+	Waited time.Duration // how long it was waited for, see Options.LockWait
 }
 
 func (e *LockedError) Error() string {
@@ -143,7 +145,10 @@ func (e *LockedError) Error() string {
 	if e.Holder != "" {
 		s += " (" + e.Holder + ")"
 	}
-	return s + "; wait for it to end, or choose another file"
+	if e.Waited > 0 {
+		return s + fmt.Sprintf(" and was for the %v of Options.LockWait; end that one, or choose another file", e.Waited.Round(time.Millisecond))
+	}
+	return s + "; wait for it to end (Options.LockWait), or choose another file"
 }
 
 // Unwrap returns ErrLocked.

@@ -181,7 +181,7 @@ func openForWriting(path string, opt Options) (*File, error) {
 	if dir := filepath.Dir(path); !exists(dir) {
 		return nil, &Error{Op: "open", Path: path, Err: fmt.Errorf("%w: there is no directory %s", fs.ErrNotExist, dir)}
 	}
-	if f.journal, err = openJournal(path, opt.NoLock); err != nil {
+	if f.journal, err = openJournal(path, opt); err != nil {
 		return nil, err
 	}
 	f.base, f.baseSize = exists(path), fileSize(path)

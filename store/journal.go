@@ -33,16 +33,20 @@ type journalHead struct {
 func journalPath(path string) string { return path + ".journal" }
 func partPath(path string) string    { return path + ".part" }
 
-// openJournal opens or creates the journal of path and takes its lock.
-func openJournal(path string, noLock bool) (*journal, error) {
+// lockEvery is how often a lock that another writer has is tried again.
+const lockEvery = 50 * time.Millisecond
+
+// openJournal opens or creates the journal of path and takes its lock, waiting for
+// it as long as opt says.
+func openJournal(path string, opt Options) (*journal, error) {
 	name := journalPath(path)
-	for {
+	for began := time.Now(); ; {
 		f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE, 0o666)
 		if err != nil {
 			return nil, &Error{Op: "open journal", Path: name, Err: err}
 		}
 		j := &journal{path: name, file: f}
-		again, err := j.lock(path, noLock)
+		again, err := j.lock(path, opt.NoLock)
 		if err == nil && !again {
 			err = j.readHeader()
 			if err == nil {
@@ -50,7 +54,14 @@ func openJournal(path string, noLock bool) (*journal, error) {
 			}
 		}
 		f.Close()
-		if err != nil {
+		var locked *LockedError
+		switch waited := time.Since(began); {
+		case errors.As(err, &locked) && waited < opt.LockWait:
+			time.Sleep(min(lockEvery, opt.LockWait-waited))
+		case locked != nil && opt.LockWait > 0:
+			locked.Waited = waited
+			return nil, err
+		case err != nil:
 			return nil, err
 		}
 	}

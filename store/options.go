@@ -42,6 +42,12 @@ type Options struct {
 	// caller sees to it that one process writes at a time.
 	NoLock bool
 
+	// LockWait is how long opening for writing waits for another writer to end,
+	// as the ranks of a job that was killed do some seconds later. 0 means not
+	// at all. Then the error is a [*LockedError]. Open never waits: readers see
+	// the last complete file.
+	LockWait time.Duration
+
 	// SkipDamage gives up the rows in damaged parts of a journal, which are
 	// computed again, instead of returning a *DamageError.
 	SkipDamage bool
@@ -86,6 +92,9 @@ func (o *Options) check() error {
 	}
 	if o.About.Lanes < 0 {
 		faults = append(faults, unsupported("About.Lanes is %d", o.About.Lanes))
+	}
+	if o.LockWait < 0 {
+		faults = append(faults, unsupported("LockWait is %v", o.LockWait))
 	}
 	if bigEndian() {
 		faults = append(faults, unsupported("rows are little-endian, this machine is not"))

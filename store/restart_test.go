@@ -14,6 +14,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/hataori/hataori-go/store"
 )
@@ -258,12 +259,20 @@ func TestLocked(t *testing.T) {
 	if !errors.As(err, &locked) || !errors.Is(err, store.ErrLocked) || !strings.Contains(locked.Holder, fmt.Sprintf("process %d", c.Process.Pid)) {
 		t.Errorf("while another process writes: %v", err)
 	}
-	in.Close()
-	if err := c.Wait(); err != nil {
+	_, err = store.Resume(path, store.Options{LockWait: 20 * time.Millisecond})
+	if !errors.As(err, &locked) || locked.Waited < 20*time.Millisecond || !strings.Contains(err.Error(), "LockWait") {
+		t.Errorf("after a wait: %v", err)
+	}
+	if _, err := store.Resume(path, store.Options{LockWait: -1}); !errors.Is(err, store.ErrUnsupported) {
+		t.Errorf("negative wait: %v", err)
+	}
+	released := time.AfterFunc(50*time.Millisecond, func() { in.Close() })
+	defer released.Stop()
+	f, err := store.Resume(path, store.Options{LockWait: time.Minute}) // for liveness only
+	if err != nil {
 		t.Fatal(err)
 	}
-	f, err := store.Resume(path, store.Options{})
-	if err != nil {
+	if err := c.Wait(); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := store.Resume(path, store.Options{}); !errors.Is(err, store.ErrLocked) {
