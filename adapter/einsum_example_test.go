@@ -57,7 +57,7 @@ func Example_einsum() {
 	if err != nil {
 		log.Fatal(err)
 	}
-	plan, err := einsum.FindPlan(s, [][]int{{2, 2}, {2, 2}, {2, 2}}, einsum.PlanOptions{})
+	plan, err := einsum.FindPlan(context.Background(), s, [][]int{{2, 2}, {2, 2}, {2, 2}}, einsum.PlanOptions{})
 	if err != nil {
 		log.Fatal(err)
 	}

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"os"
@@ -44,7 +45,7 @@ func (o *options) problem(e engine.Execution) (func() error, error) {
 
 func (o *options) pathOf(f file, s einsum.Subscripts) (einsum.Path, error) {
 	if o.path == "own" {
-		return einsum.FindPath(s, f.Shapes, einsum.PathOptions{})
+		return einsum.FindPath(context.Background(), s, f.Shapes, einsum.PathOptions{})
 	}
 	p, ok := f.Paths[o.path]
 	if !ok {
@@ -199,7 +200,7 @@ func (o *options) plan(timed bool) error {
 		return err
 	}
 	start := time.Now()
-	own, err := einsum.FindPath(s, f.Shapes, einsum.PathOptions{})
+	own, err := einsum.FindPath(context.Background(), s, f.Shapes, einsum.PathOptions{})
 	if err != nil {
 		return err
 	}

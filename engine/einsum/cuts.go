@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"context"
 	"math"
 	"slices"
 )
@@ -49,7 +50,7 @@ func (p *Plan) FindCuts(limits Limits) ([]Cut, error) {
 		return nil, noPlan(ErrSlice)
 	}
 	c := newCutter(p.subscripts, p.path, p.tree, limits)
-	if err := c.search(); err != nil {
+	if err := c.search(context.Background()); err != nil {
 		return nil, c.refineLeast(err)
 	}
 	_, inner := c.divide(c.parts)
@@ -90,25 +91,26 @@ func (c *cutter) reset() {
 	}
 }
 
-// search leaves parts that meet the limits, or returns why there are none.
-func (c *cutter) search() *LimitError {
-	if !c.byTime() {
-		if err := c.byMemory(); err != nil {
+// search leaves parts that meet the limits, or returns why there are none. What it
+// finds is worth nothing if the context has ended.
+func (c *cutter) search(ctx context.Context) *LimitError {
+	if !c.byTime(ctx) {
+		if err := c.byMemory(ctx); err != nil {
 			return err
 		}
 	}
-	c.takeBack()
+	c.takeBack(ctx)
 	return nil
 }
 
 // byTime cuts what costs least until the limits are met.
-func (c *cutter) byTime() bool {
+func (c *cutter) byTime(ctx context.Context) bool {
 	for {
 		tooLarge := c.excess(c.memory(false)) > 1
 		if !tooLarge && c.count >= c.limits.Slices {
 			return true
 		}
-		l := c.cheapest(tooLarge)
+		l := c.cheapest(ctx, tooLarge)
 		if l == None {
 			return !tooLarge
 		}
@@ -118,7 +120,7 @@ func (c *cutter) byTime() bool {
 
 // byMemory cuts what saves most memory until the limits are met or nothing is
 // left to cut.
-func (c *cutter) byMemory() *LimitError {
+func (c *cutter) byMemory(ctx context.Context) *LimitError {
 	c.reset()
 	least, found := math.Inf(1), [2]int{}
 	for {
@@ -129,7 +131,7 @@ func (c *cutter) byMemory() *LimitError {
 		if least <= 1 {
 			return nil
 		}
-		l := c.thriftiest()
+		l := c.thriftiest(ctx)
 		if l == None {
 			break
 		}
@@ -156,7 +158,7 @@ func (c *cutter) refineLeast(e *LimitError) error {
 		} else {
 			limits.Largest = middle
 		}
-		if newCutter(c.subscripts, c.path, c.tree, limits).search() == nil {
+		if newCutter(c.subscripts, c.path, c.tree, limits).search(context.Background()) == nil {
 			e.Least = middle
 		} else {
 			below = middle
@@ -242,7 +244,7 @@ func (c *cutter) time() float64 {
 
 // cheapest is the label whose next cut costs least time per slice won, or per
 // memory won where a peak is too large; None if there is none.
-func (c *cutter) cheapest(tooLarge bool) int {
+func (c *cutter) cheapest(ctx context.Context, tooLarge bool) int {
 	sizes, cuts := c.divide(c.parts)
 	byPeak := tooLarge && c.limits.Peak > 0
 	before, held := c.time(), 0.0
@@ -260,7 +262,7 @@ func (c *cutter) cheapest(tooLarge bool) int {
 	}
 	for _, l := range c.candidates(sizes, above) {
 		f := c.factor(l)
-		if c.count > math.MaxInt32/f {
+		if c.count > math.MaxInt32/f || ctx.Err() != nil {
 			continue
 		}
 		c.parts[l], c.count = c.parts[l]*f, c.count*f
@@ -278,7 +280,7 @@ func (c *cutter) cheapest(tooLarge bool) int {
 
 // thriftiest is the label whose next cut saves most memory per slice; None if
 // there is none.
-func (c *cutter) thriftiest() int {
+func (c *cutter) thriftiest(ctx context.Context) int {
 	over := func() float64 {
 		sizes, cuts := c.divide(c.parts)
 		_, _, largest := c.measure(sizes, cuts)
@@ -294,7 +296,7 @@ func (c *cutter) thriftiest() int {
 	best, least := None, math.Inf(1)
 	for _, l := range c.candidates(sizes, above) {
 		f := c.factor(l)
-		if c.count > math.MaxInt32/f {
+		if c.count > math.MaxInt32/f || ctx.Err() != nil {
 			continue
 		}
 		c.parts[l] *= f
@@ -308,12 +310,12 @@ func (c *cutter) thriftiest() int {
 
 // takeBack undoes cuts without which the limits are met as well, those that cost
 // most time first.
-func (c *cutter) takeBack() {
+func (c *cutter) takeBack(ctx context.Context) {
 	enough := min(c.limits.Slices, c.count)
 	for {
 		best, factor, least := None, 0, math.Inf(1)
 		for l, n := range c.parts {
-			for ; n > 1; n /= smallestFactor(n) {
+			for ; n > 1 && ctx.Err() == nil; n /= smallestFactor(n) {
 				f := smallestFactor(n)
 				if c.count/f < enough {
 					continue

@@ -2,6 +2,7 @@ package einsum
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -60,12 +61,12 @@ func TestFindPlanBesideTheCheapestCut(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		whole, err := FindPlan(s, shapes, PlanOptions{})
+		whole, err := FindPlan(context.Background(), s, shapes, PlanOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
 		bound := 1 + rng.IntN(max(1, whole.cost.Largest))
-		p, err := FindPlan(s, shapes, PlanOptions{Limits: Limits{Largest: bound}})
+		p, err := FindPlan(context.Background(), s, shapes, PlanOptions{Limits: Limits{Largest: bound}})
 		if err != nil {
 			t.Fatalf("%v %v, at most %d elements: %v", s, shapes, bound, err)
 		}
@@ -91,7 +92,7 @@ func TestFindPlanMeetsLimits(t *testing.T) {
 		t.Fatal(err)
 	}
 	few := PathOptions{Trials: 8, Refined: 1}
-	whole, err := FindPlan(s, shapes, PlanOptions{PathOptions: few})
+	whole, err := FindPlan(context.Background(), s, shapes, PlanOptions{PathOptions: few})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -103,7 +104,7 @@ func TestFindPlanMeetsLimits(t *testing.T) {
 		{Largest: whole.cost.Largest / 2, Peak: whole.cost.Peak / 2, Slices: 8},
 	} {
 		o := PlanOptions{Limits: limits, PathOptions: few}
-		p, err := FindPlan(s, shapes, o)
+		p, err := FindPlan(context.Background(), s, shapes, o)
 		if err != nil {
 			t.Fatalf("%+v: %v", limits, err)
 		}
@@ -114,7 +115,7 @@ func TestFindPlanMeetsLimits(t *testing.T) {
 		if got := c.Shared + c.PerSlice*float64(p.Slices()); math.Abs(got-c.Operations) > 1e-9*got {
 			t.Errorf("%+v: %g multiply-adds shared and by slice, %g in all", limits, got, c.Operations)
 		}
-		again, err := FindPlan(s, shapes, o)
+		again, err := FindPlan(context.Background(), s, shapes, o)
 		if err != nil || !bytes.Equal(mustMarshal(t, p), mustMarshal(t, again)) {
 			t.Errorf("%+v: two plans from the same arguments (%v)", limits, err)
 		}
@@ -196,7 +197,7 @@ func TestLimitsThatCannotBeMet(t *testing.T) {
 	}
 	shapes := [][]int{{1 << 24}, {1 << 24}}
 	var e *LimitError
-	if _, err := FindPlan(mustParse(t, "i,j->ij"), shapes, PlanOptions{Limits: Limits{Largest: 1000}}); !errors.As(err, &e) || e.Least != 1<<18 {
+	if _, err := FindPlan(context.Background(), mustParse(t, "i,j->ij"), shapes, PlanOptions{Limits: Limits{Largest: 1000}}); !errors.As(err, &e) || e.Least != 1<<18 {
 		t.Errorf("FindPlan: %v", err)
 	}
 	if _, err := chain.FindCuts(Limits{Largest: -1}); !errors.Is(err, ErrLimit) {
@@ -209,7 +210,7 @@ func TestLimitsThatCannotBeMet(t *testing.T) {
 		t.Errorf("the zero plan: %v", err)
 	}
 	// Uncut the result could not be addressed.
-	p, err := FindPlan(mustParse(t, "ia,jb,abi,j->"), [][]int{{1 << 20, 1 << 10}, {1 << 20, 1 << 11}, {1 << 10, 1 << 11, 1 << 20}, {1 << 20}},
+	p, err := FindPlan(context.Background(), mustParse(t, "ia,jb,abi,j->"), [][]int{{1 << 20, 1 << 10}, {1 << 20, 1 << 11}, {1 << 10, 1 << 11, 1 << 20}, {1 << 20}},
 		PlanOptions{Limits: Limits{Largest: 1 << 20}})
 	if err != nil || p.Cost().Largest > 1<<20 {
 		t.Errorf("a network with a large path: %v", err)

@@ -2,7 +2,7 @@
 // an execution engine.
 //
 //	s, err := einsum.Parse("ij,jk,kl->il")
-//	plan, err := einsum.FindPlan(s, shapes, einsum.PlanOptions{}) // once
+//	plan, err := einsum.FindPlan(ctx, s, shapes, einsum.PlanOptions{}) // once
 //	ready, err := plan.Prepare(e, a.Spec(), b.Spec(), c.Spec()) // once per engine
 //	err = ready.Load(a, b, c)
 //	out, err := engine.Zeros(e, dtype, plan.OutputShape()...)

@@ -1,6 +1,7 @@
 package einsum_test
 
 import (
+	"context"
 	"fmt"
 	"math"
 
@@ -104,7 +105,7 @@ func ExampleNewPlan() {
 func ExampleFindPlan() {
 	s, _ := einsum.Parse("ab,bc,cd->ad")
 	shapes := [][]int{{64, 8}, {8, 64}, {64, 64}}
-	plan, err := einsum.FindPlan(s, shapes, einsum.PlanOptions{Limits: einsum.Limits{Largest: 1024}})
+	plan, err := einsum.FindPlan(context.Background(), s, shapes, einsum.PlanOptions{Limits: einsum.Limits{Largest: 1024}})
 	if err != nil {
 		fmt.Println(err)
 		return
@@ -117,7 +118,7 @@ func ExampleFindPlan() {
 	}
 	fmt.Println(there.Details())
 
-	_, err = einsum.FindPlan(s, shapes, einsum.PlanOptions{Limits: einsum.Limits{Peak: 1}})
+	_, err = einsum.FindPlan(context.Background(), s, shapes, einsum.PlanOptions{Limits: einsum.Limits{Peak: 1}})
 	fmt.Println(err)
 	// Output:
 	// 3 operands, 4 labels, output [64 64]
@@ -141,7 +142,7 @@ func ExamplePrepared_RunScaled() {
 		specs[k] = operands[k].Spec()
 	}
 	s, _ := einsum.NewSubscripts(inputs, []einsum.Label{0, n})
-	plan, err := einsum.FindPlan(s, shapes, einsum.PlanOptions{})
+	plan, err := einsum.FindPlan(context.Background(), s, shapes, einsum.PlanOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -2,6 +2,7 @@ package einsum
 
 import (
 	"cmp"
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -55,9 +56,10 @@ func (o PathOptions) check() error {
 // o.Objective says: the best of several greedy paths (see [Greedy]), each improved
 // (see [Improve]); of up to 11 operands the best there is. It depends on the
 // arguments alone; the default takes less than a second for some hundred
-// operands. Errors are an *[Error] about the shapes or the objective. Where memory
-// is bounded, [FindPlan] finds path and cuts together.
-func FindPath(s Subscripts, shapes [][]int, o PathOptions) (Path, error) {
+// operands. ctx ends the search as it does [FindPlan]'s. Errors are an *[Error] about
+// the shapes or the objective. Where memory is bounded, [FindPlan] finds path and
+// cuts together.
+func FindPath(ctx context.Context, s Subscripts, shapes [][]int, o PathOptions) (Path, error) {
 	if err := o.check(); err != nil {
 		return nil, err
 	}
@@ -65,7 +67,7 @@ func FindPath(s Subscripts, shapes [][]int, o PathOptions) (Path, error) {
 	if err != nil {
 		return nil, err
 	}
-	trees, err := greedyTrees(n, o)
+	trees, err := greedyTrees(ctx, n, o)
 	if err != nil {
 		return nil, err
 	}
@@ -73,10 +75,13 @@ func FindPath(s Subscripts, shapes [][]int, o PathOptions) (Path, error) {
 	trees = trees[:min(o.refined(), len(trees))]
 	for _, t := range trees {
 		r := newRefiner(t, refineBudget/o.refined(), 0, o.Objective)
-		r.refine()
+		r.refine(ctx)
 		if best == nil || r.score().compare(best.score()) < 0 {
 			best = r
 		}
+	}
+	if err := interrupted(ctx); err != nil {
+		return nil, err
 	}
 	return best.path(), nil
 }
@@ -89,7 +94,7 @@ func (o PathOptions) refined() int {
 }
 
 // greedyTrees are the trees of several greedy paths, the best first.
-func greedyTrees(n *network, o PathOptions) ([]*tree, error) {
+func greedyTrees(ctx context.Context, n *network, o PathOptions) ([]*tree, error) {
 	type candidate struct {
 		tree  *tree
 		score score
@@ -102,7 +107,11 @@ func greedyTrees(n *network, o PathOptions) ([]*tree, error) {
 			temperature, share = math.Exp(-6*random.Float64()), random.Float64()
 		}
 		g := newGreedy(n, random, temperature, share)
-		t, err := newTree(n, g.run())
+		path := g.run(ctx)
+		if err := interrupted(ctx); err != nil {
+			return nil, err
+		}
+		t, err := newTree(n, path)
 		if err != nil {
 			return nil, err
 		}

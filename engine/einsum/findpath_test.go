@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"context"
 	"errors"
 	"math"
 	"math/rand/v2"
@@ -77,7 +78,7 @@ func TestSmallNetworksGetTheFewestOperations(t *testing.T) {
 	for range 60 {
 		operands := 1 + rng.IntN(6)
 		s, shapes := randomNetwork(rng, operands, 2+rng.IntN(7))
-		path, err := FindPath(s, shapes, PathOptions{Trials: 1})
+		path, err := FindPath(context.Background(), s, shapes, PathOptions{Trials: 1})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -102,7 +103,7 @@ func TestSmallNetworksGetTheSmallestIntermediates(t *testing.T) {
 				shape[axis] *= shape[axis]
 			}
 		}
-		path, err := FindPath(s, shapes, PathOptions{Trials: 1, Objective: SmallestIntermediate})
+		path, err := FindPath(context.Background(), s, shapes, PathOptions{Trials: 1, Objective: SmallestIntermediate})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -122,7 +123,7 @@ func TestSmallNetworksGetTheSmallestIntermediates(t *testing.T) {
 	// (ab)c makes 1·100 elements in 1800 multiply-adds, a(bc) 9·9 in 8181.
 	s, shapes := mustParse(t, "ab,bc,cd->ad"), [][]int{{1, 9}, {9, 100}, {100, 9}}
 	for o, want := range map[Objective]Cost{FewestOperations: {Operations: 1800, Largest: 100}, SmallestIntermediate: {Operations: 8181, Largest: 81}} {
-		p, err := FindPlan(s, shapes, PlanOptions{PathOptions: PathOptions{Objective: o}})
+		p, err := FindPlan(context.Background(), s, shapes, PlanOptions{PathOptions: PathOptions{Objective: o}})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -140,7 +141,7 @@ func TestObjectives(t *testing.T) {
 		s, shapes := randomNetwork(rng, operands, operands)
 		var costs [2]Cost
 		for o := range costs {
-			p, err := FindPlan(s, shapes, PlanOptions{PathOptions: PathOptions{Objective: Objective(o), Trials: 8}})
+			p, err := FindPlan(context.Background(), s, shapes, PlanOptions{PathOptions: PathOptions{Objective: Objective(o), Trials: 8}})
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -151,10 +152,10 @@ func TestObjectives(t *testing.T) {
 		}
 	}
 	s, shapes := mustParse(t, "ab,bc->ac"), [][]int{{2, 3}, {3, 4}}
-	if _, err := FindPath(s, shapes, PathOptions{Objective: 2}); !errors.Is(err, ErrPath) || !strings.Contains(err.Error(), "no objective 2") {
+	if _, err := FindPath(context.Background(), s, shapes, PathOptions{Objective: 2}); !errors.Is(err, ErrPath) || !strings.Contains(err.Error(), "no objective 2") {
 		t.Errorf("objective 2: %v", err)
 	}
-	if _, err := FindPlan(s, shapes, PlanOptions{PathOptions: PathOptions{Objective: 7}}); !errors.Is(err, ErrPath) {
+	if _, err := FindPlan(context.Background(), s, shapes, PlanOptions{PathOptions: PathOptions{Objective: 7}}); !errors.Is(err, ErrPath) {
 		t.Errorf("objective 7: %v", err)
 	}
 	// Under a bound on memory.
@@ -163,7 +164,7 @@ func TestObjectives(t *testing.T) {
 		t.Fatal(err)
 	}
 	bound := Limits{Largest: 64, Peak: 4096}
-	p, err := FindPlan(s, shapes, PlanOptions{PathOptions: PathOptions{Objective: SmallestIntermediate, Trials: 4}, Limits: bound})
+	p, err := FindPlan(context.Background(), s, shapes, PlanOptions{PathOptions: PathOptions{Objective: SmallestIntermediate, Trials: 4}, Limits: bound})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +206,7 @@ func TestFindPathBesideStoredPaths(t *testing.T) {
 		for _, p := range f.Paths {
 			best = min(best, operations(t, s, f.Shapes, p.Path))
 		}
-		path, err := FindPath(s, f.Shapes, PathOptions{})
+		path, err := FindPath(context.Background(), s, f.Shapes, PathOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -228,7 +229,7 @@ func TestImproveErrors(t *testing.T) {
 	if _, err := Improve(s, [][]int{{2, 3}, {3, 4}}, Path{{0, 2}}); err == nil {
 		t.Error("a path to a tensor that is not there")
 	}
-	if _, err := FindPath(s, [][]int{{2, 3}, {4, 4}}, PathOptions{}); err == nil {
+	if _, err := FindPath(context.Background(), s, [][]int{{2, 3}, {4, 4}}, PathOptions{}); err == nil {
 		t.Error("shapes that disagree")
 	}
 }

@@ -2,7 +2,9 @@ package einsum
 
 import (
 	"cmp"
+	"context"
 	"errors"
+	"fmt"
 )
 
 // PlanOptions tune [FindPlan]. The zero value asks for few multiply-adds, whatever
@@ -20,9 +22,13 @@ type PlanOptions struct {
 // call it alike have the same plan. The default takes a second or two for some
 // hundred operands.
 //
+// ctx only ends the search: there is no plan then, and the error is that of ctx
+// with its cause. No plan depends on the time that there was. A plan that may cost
+// something else is had by other options.
+//
 // Errors are an *[Error] about the shapes, or a [*LimitError] with the smallest
 // limit that was found to be met.
-func FindPlan(s Subscripts, shapes [][]int, o PlanOptions) (*Plan, error) {
+func FindPlan(ctx context.Context, s Subscripts, shapes [][]int, o PlanOptions) (*Plan, error) {
 	if err := cmp.Or(o.Limits.check(), o.PathOptions.check()); err != nil {
 		return nil, err
 	}
@@ -30,22 +36,22 @@ func FindPlan(s Subscripts, shapes [][]int, o PlanOptions) (*Plan, error) {
 	if err != nil {
 		return nil, err
 	}
-	trees, err := greedyTrees(n, o.PathOptions)
+	trees, err := greedyTrees(ctx, n, o.PathOptions)
 	if err != nil {
 		return nil, err
 	}
 	f := planFinder{subscripts: s, network: n, limits: o.Limits, objective: o.Objective, budget: refineBudget / o.refined()}
 	for _, t := range trees[:min(o.refined(), len(trees))] {
-		p, tight, err := f.try(t, 0)
+		p, tight, err := f.try(ctx, t, 0)
 		if err != nil {
 			return nil, err
 		}
 		if !tight {
 			continue
 		}
-		dear, _, err := f.try(t, o.bound())
+		dear, _, err := f.try(ctx, t, o.bound())
 		if err == nil {
-			err = errors.Join(f.again(p, o.bound()), f.again(dear, o.bound()))
+			err = cmp.Or(f.again(ctx, p, o.bound()), f.again(ctx, dear, o.bound()))
 		}
 		if err != nil {
 			return nil, err
@@ -54,8 +60,22 @@ func FindPlan(s Subscripts, shapes [][]int, o PlanOptions) (*Plan, error) {
 	if f.best == nil {
 		return nil, f.failure
 	}
-	err = f.again(f.best, 0)
-	return f.best, err
+	if err := f.again(ctx, f.best, 0); err != nil {
+		return nil, err
+	}
+	return f.best, nil
+}
+
+// interrupted is the error of a search whose context has ended, else nil.
+func interrupted(ctx context.Context) error {
+	err := ctx.Err()
+	if err == nil {
+		return nil
+	}
+	if cause := context.Cause(ctx); cause != err {
+		return fmt.Errorf("einsum: planning was interrupted: %w: %w", err, cause)
+	}
+	return fmt.Errorf("einsum: planning was interrupted: %w", err)
 }
 
 // bound is how many elements a result may have without being dear, 0 for any
@@ -79,7 +99,7 @@ type planFinder struct {
 }
 
 // again tries what a plan's path refines to with its labels cut.
-func (f *planFinder) again(p *Plan, bound float64) error {
+func (f *planFinder) again(ctx context.Context, p *Plan, bound float64) error {
 	if p == nil || len(p.cuts) == 0 {
 		return nil
 	}
@@ -87,7 +107,7 @@ func (f *planFinder) again(p *Plan, bound float64) error {
 	part.sizes = p.sizes
 	t, err := newTree(&part, p.path)
 	if err == nil {
-		_, _, err = f.try(t, bound)
+		_, _, err = f.try(ctx, t, bound)
 	}
 	return err
 }
@@ -95,16 +115,20 @@ func (f *planFinder) again(p *Plan, bound float64) error {
 // try refines a tree, which may be of the network with other sizes, and cuts it.
 // It keeps the plan if it is the best so far, and says whether memory is what
 // it had to be cut for. Without a plan that meets the limits it keeps the failure.
-func (f *planFinder) try(t *tree, bound float64) (p *Plan, tight bool, err error) {
+func (f *planFinder) try(ctx context.Context, t *tree, bound float64) (p *Plan, tight bool, err error) {
 	r := newRefiner(t, f.budget, bound, f.objective)
-	r.refine()
+	r.refine(ctx)
 	path := r.path()
 	if t, err = newTree(f.network, path); err != nil {
 		return nil, false, err
 	}
 	c := newCutter(f.subscripts, path, t, f.limits)
 	tight = c.excess(c.memory(false)) > 1
-	if err := c.search(); err != nil {
+	unmet := c.search(ctx)
+	if err := interrupted(ctx); err != nil {
+		return nil, false, err
+	}
+	if err := unmet; err != nil {
 		if old := (*LimitError)(nil); f.failure == nil || errors.As(f.failure, &old) && err.Least < old.Least {
 			f.failure = err
 		}

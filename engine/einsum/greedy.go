@@ -3,6 +3,7 @@ package einsum
 import (
 	"cmp"
 	"container/heap"
+	"context"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -40,7 +41,7 @@ func Greedy(s Subscripts, shapes [][]int, o GreedyOptions) (Path, error) {
 	least := math.Inf(1)
 	for trial := range trials {
 		g := newGreedy(n, rand.New(rand.NewPCG(o.Seed, uint64(trial))), float64(trial)/float64(trials), 1)
-		path := g.run()
+		path := g.run(context.Background())
 		t, err := newTree(n, path)
 		if err != nil {
 			return nil, err
@@ -60,8 +61,13 @@ func greedyTrials(n *network, trials int) int {
 	return min(64, 1+(1<<18)/n.partnerships())
 }
 
-func (g *greedy) run() Path {
+// run contracts until one tensor is left, or until the context ends: then there is
+// no path.
+func (g *greedy) run(ctx context.Context) Path {
 	for g.pairs.Len() > 0 {
+		if ctx.Err() != nil {
+			return nil
+		}
 		p := heap.Pop(&g.pairs).(pair)
 		if g.live(p.a) && g.live(p.b) {
 			g.contract(p.a, p.b)

@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"context"
 	"encoding/json"
 	"math/rand/v2"
 	"os"
@@ -88,7 +89,7 @@ func TestPeakIsWhatTheEngineHolds(t *testing.T) {
 						shapes[k][axis] *= 3
 					}
 				}
-				p, err := FindPlan(s, shapes, PlanOptions{PathOptions: PathOptions{Trials: 2, Refined: 1}, Limits: Limits{Largest: 1 << 18}})
+				p, err := FindPlan(context.Background(), s, shapes, PlanOptions{PathOptions: PathOptions{Trials: 2, Refined: 1}, Limits: Limits{Largest: 1 << 18}})
 				if err != nil {
 					t.Fatal(err)
 				}

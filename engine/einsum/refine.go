@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"context"
 	"math"
 	"math/bits"
 	"math/rand/v2"
@@ -34,7 +35,7 @@ func Improve(s Subscripts, shapes [][]int, path Path) (Path, error) {
 		return nil, err
 	}
 	r := newRefiner(t, refineBudget, 0, FewestOperations)
-	r.refine()
+	r.refine(context.Background())
 	return r.path(), nil
 }
 
@@ -94,7 +95,9 @@ func (r *refiner) score() score {
 	return r.aim.score(sum, slices.Max(r.size))
 }
 
-func (r *refiner) refine() {
+// refine improves the tree until nothing gains, the budget is spent or the context
+// ends.
+func (r *refiner) refine(ctx context.Context) {
 	if r.leaves < 3 {
 		return
 	}
@@ -103,9 +106,9 @@ func (r *refiner) refine() {
 		return
 	}
 	idle := 0 // sweeps in succession that gained nothing
-	for before := r.score(); r.budget > 0 && idle < idleSweeps; r.sweep++ {
+	for before := r.score(); r.budget > 0 && idle < idleSweeps && ctx.Err() == nil; r.sweep++ {
 		for _, i := range r.postOrder() {
-			if r.nodes[i].left != None && r.budget > 0 {
+			if r.nodes[i].left != None && r.budget > 0 && ctx.Err() == nil {
 				r.improve(i, partBranches)
 			}
 		}

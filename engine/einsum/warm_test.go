@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"context"
 	"testing"
 
 	"github.com/hataori/hataori-go/engine"
@@ -11,7 +12,7 @@ import (
 func TestWarmRunAllocatesNothing(t *testing.T) {
 	for _, text := range []string{"iab,jbc,kca,xx->kji", "iab,jbc,kca,xx->kjik"} {
 		shapes := [][]int{{3, 20, 20}, {4, 20, 20}, {5, 20, 20}, {2, 2}}
-		whole, err := FindPlan(mustParse(t, text), shapes, PlanOptions{})
+		whole, err := FindPlan(context.Background(), mustParse(t, text), shapes, PlanOptions{})
 		if err != nil {
 			t.Fatal(err)
 		}

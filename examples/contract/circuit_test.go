@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"fmt"
 	"math"
 	"math/cmplx"
@@ -109,7 +110,7 @@ func amplitudesByNetwork(t *testing.T, c *circuit, slices int) []complex128 {
 // runSerial does the whole job on one engine.
 func runSerial[T number](t *testing.T, e engine.Execution, p *problem[T], slices int) []T {
 	t.Helper()
-	plan, err := p.plan(&options{memory: 1 << 30, data: 1 << 33, slices: slices})
+	plan, err := p.plan(context.Background(), &options{memory: 1 << 30, data: 1 << 33, slices: slices})
 	if err != nil {
 		t.Fatal(err)
 	}

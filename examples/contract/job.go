@@ -1,6 +1,7 @@
 package main
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math"
@@ -24,13 +25,13 @@ const mostSlices = 1 << 24
 // plan cuts the problem's path or, where it has none, finds path and cuts. The
 // plan depends on the problem and the flags alone, never on ranks and lanes, and so
 // do the bits of the result.
-func (p *problem[T]) plan(o *options) (*einsum.Plan, error) {
+func (p *problem[T]) plan(ctx context.Context, o *options) (*einsum.Plan, error) {
 	each := engine.DTypeOf[T]().Size()
 	limits := einsum.Limits{Largest: max(1, int(o.memory)/each), Slices: o.slices}
 	var plan *einsum.Plan
 	var err error
 	if p.path == nil {
-		plan, err = einsum.FindPlan(p.subscripts, p.shapes, einsum.PlanOptions{Limits: limits})
+		plan, err = einsum.FindPlan(ctx, p.subscripts, p.shapes, einsum.PlanOptions{Limits: limits})
 	} else if plan, err = einsum.NewPlan(p.subscripts, p.shapes, p.path); err == nil {
 		plan, err = plan.SliceTo(limits)
 	}

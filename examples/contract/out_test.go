@@ -215,7 +215,7 @@ func TestOutNpyRefused(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	plan, err := p.plan(o)
+	plan, err := p.plan(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
 	}

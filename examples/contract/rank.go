@@ -142,7 +142,7 @@ func explain[T number](ctx context.Context, world *hataori.World, o *options, j 
 // planOn plans on the root and gives the plan to all ranks.
 func planOn[T number](ctx context.Context, world *hataori.World, o *options, in *input, p *problem[T]) (plan *einsum.Plan, err error) {
 	if world.Rank() == 0 {
-		plan, err = p.plan(o)
+		plan, err = p.plan(ctx, o)
 		if err == nil && in.golden != nil {
 			err = in.golden.fits(p.name, plan.OutputShape())
 		}

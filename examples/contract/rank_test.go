@@ -13,6 +13,7 @@ import (
 	"sync"
 	"testing"
 
+	"github.com/hataori/hataori-go/hataori"
 	"github.com/hataori/hataori-go/mpi/mpitest"
 	"github.com/hataori/hataori-go/transport"
 )
@@ -187,6 +188,42 @@ func TestFaultsReachAllRanks(t *testing.T) {
 					}
 				}
 			})
+		}
+	}
+}
+
+// TestPlanningEndsWithTheContext gives the planner of the root a context that has
+// ended: it makes no plan, and every rank hears of it.
+func TestPlanningEndsWithTheContext(t *testing.T) {
+	o, err := parseOptions([]string{"--circuit", "6x6x12"}, os.Stderr)
+	if err != nil {
+		t.Fatal(err)
+	}
+	in, err := openInput(o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := problemOf[complex128](in, o)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithCancelCause(t.Context())
+	cancel(errors.New("time is up"))
+	for _, ranks := range []int{1, 3} {
+		net := mpitest.New(ranks, mpitest.Options{})
+		err := net.Run(func(c transport.Comm) error {
+			w, err := hataori.NewWorld(c)
+			if err != nil {
+				return err
+			}
+			_, err = planOn(ctx, w, o, in, p)
+			if !errors.Is(err, context.Canceled) || !strings.Contains(err.Error(), "time is up") || ranks == 1 && !strings.Contains(err.Error(), "planning was interrupted") {
+				return fmt.Errorf("rank %d of %d: %v", c.Rank(), ranks, err)
+			}
+			return w.Close()
+		})
+		if err := errors.Join(err, net.Check()); err != nil {
+			t.Error(err)
 		}
 	}
 }
