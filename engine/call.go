@@ -82,7 +82,7 @@ func (f *Frame) bind(e Engine, op Op, n, m int) (Kernel, error) {
 
 func (f *Frame) acquire() error {
 	if !f.busy.TryLock() {
-		return ErrBusy
+		return &CallError{On: "its frame: two calls at a time", Err: ErrBusy}
 	}
 	return nil
 }

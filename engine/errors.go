@@ -16,20 +16,20 @@ var (
 	// runs nothing any more. Release, Synchronize and Close still work.
 	ErrBroken = errors.New("engine: broken by an earlier failure")
 	// ErrClosed: the engine was closed.
-	ErrClosed = errors.New("engine: closed")
+	ErrClosed = errors.New("engine: closed: close an engine after its last use, or make another")
 	// ErrCallerInOwnPool: the caller is a worker of the engine's own pool.
-	ErrCallerInOwnPool = errors.New("engine: called from a worker of its own pool")
+	ErrCallerInOwnPool = errors.New("engine: called from a worker of its own pool: compute there with what the body is lent")
 	// ErrUnsupported: matched by every *UnsupportedError.
 	ErrUnsupported = errors.New("engine: unsupported")
 	// ErrViewsLive: a tensor was released while views of it live.
 	ErrViewsLive = errors.New("engine: views of the tensor are still live: release them first")
 	// ErrReleased: a tensor was used, viewed or released after its release.
-	ErrReleased = errors.New("engine: tensor used after its release")
+	ErrReleased = errors.New("engine: tensor used after its release: release it after its last use")
 	// ErrNotOwned: a tensor was released to an engine that did not allocate it.
-	ErrNotOwned = errors.New("engine: tensor was not allocated by this engine")
+	ErrNotOwned = errors.New("engine: tensor was not allocated by this engine: release it to the one that did")
 	// ErrForeignKernel: a kernel was run on an engine of another target
 	// than it was bound for.
-	ErrForeignKernel = errors.New("engine: kernel was bound for another target")
+	ErrForeignKernel = errors.New("engine: kernel was bound for another target: bind it on the engine that runs it")
 	// ErrMemory: matched by every *MemoryError.
 	ErrMemory = errors.New("engine: out of memory")
 	// ErrNumerical: matched by every *NumericalError.
@@ -66,6 +66,36 @@ func (o Operand) String() string {
 
 // NoAxis stands for an error that is not about one axis.
 const NoAxis = -1
+
+// CallError says which call was refused, on which engine or tensor, and why:
+// errors.Is finds ErrBusy, ErrClosed, ErrPassEnded, ErrCallerInOwnPool,
+// ErrForeignKernel, ErrReleased, ErrNotOwned or ErrViewsLive, whichever it is.
+type CallError struct {
+	Op  string // the operation or method; "" if it was not one call
+	On  string // what it was called on
+	Err error
+}
+
+func (e *CallError) Error() string {
+	if e.Op == "" {
+		return fmt.Sprintf("%v (%s)", e.Err, e.On)
+	}
+	return fmt.Sprintf("%v (%s on %s)", e.Err, e.Op, e.On)
+}
+
+// Unwrap returns the reason.
+func (e *CallError) Unwrap() error { return e.Err }
+
+// KernelName is the operation of a kernel, for errors of engines. Where it cannot be
+// asked, being nil or of another's making, it is its type.
+func KernelName(k Kernel) (name string) {
+	defer func() {
+		if recover() != nil {
+			name = fmt.Sprintf("kernel of type %T", k)
+		}
+	}()
+	return k.Op().Name()
+}
 
 // ShapeError says which axis of which argument of which operation does not
 // fit, and what would.
@@ -172,7 +202,7 @@ type BrokenError struct {
 }
 
 func (e *BrokenError) Error() string {
-	return fmt.Sprintf("%v: %s: %v", ErrBroken, e.Op, e.Value)
+	return fmt.Sprintf("%v: %s: %v: close the engine and make another", ErrBroken, e.Op, e.Value)
 }
 
 func (e *BrokenError) Unwrap() []error {

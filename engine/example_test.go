@@ -53,6 +53,6 @@ func ExampleUpload() {
 	fmt.Println(e.Release(view), e.Release(a), e.Release(columns))
 	// Output:
 	// [5 7 9]
-	// engine: views of the tensor are still live: release them first
+	// engine: views of the tensor are still live: release them first (Release on tensor float32[2 3])
 	// <nil> <nil> <nil>
 }

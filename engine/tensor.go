@@ -183,9 +183,13 @@ func (t *Tensor) IsView() bool { return t.view }
 // Live returns nil while the tensor can be used, and ErrReleased after.
 func (t *Tensor) Live() error {
 	if t.ended.Load() != 0 {
-		return ErrReleased
+		return t.refused("", ErrReleased)
 	}
 	return nil
+}
+
+func (t *Tensor) refused(op string, why error) error {
+	return &CallError{Op: op, On: t.String(), Err: why}
 }
 
 func (t *Tensor) String() string { return fmt.Sprintf("tensor %v", t.spec) }
@@ -194,10 +198,10 @@ func (t *Tensor) String() string { return fmt.Sprintf("tensor %v", t.spec) }
 // A second call returns ErrReleased; a tensor that is no view, ErrNotOwned.
 func (t *Tensor) EndView() error {
 	if !t.view {
-		return fmt.Errorf("%w: it is no view", ErrNotOwned)
+		return t.refused("EndView of no view", ErrNotOwned)
 	}
 	if !t.ended.CompareAndSwap(0, 1) {
-		return ErrReleased
+		return t.refused("EndView", ErrReleased)
 	}
 	t.buf.views.Add(-1)
 	return nil
@@ -218,16 +222,16 @@ func TakeBack(t *Tensor, owner any) (*Buffer, error) {
 		return nil, t.EndView()
 	}
 	if t.buf.owner == nil || t.buf.owner != owner {
-		return nil, ErrNotOwned
+		return nil, t.refused("Release", ErrNotOwned)
 	}
 	if t.ended.Load() != 0 {
-		return nil, ErrReleased
+		return nil, t.refused("Release", ErrReleased)
 	}
 	if !t.buf.views.CompareAndSwap(0, -1) {
 		if t.buf.views.Load() < 0 {
-			return nil, ErrReleased
+			return nil, t.refused("Release", ErrReleased)
 		}
-		return nil, ErrViewsLive
+		return nil, t.refused("Release", ErrViewsLive)
 	}
 	t.ended.Store(1)
 	return t.buf, nil
@@ -235,8 +239,8 @@ func TakeBack(t *Tensor, owner any) (*Buffer, error) {
 
 // makeView counts a new view of t's buffer and returns it.
 func (t *Tensor) makeView(op string, spec Spec, shift int) (*Tensor, error) {
-	if err := t.Live(); err != nil {
-		return nil, err
+	if t.ended.Load() != 0 {
+		return nil, t.refused(op, ErrReleased)
 	}
 	v := &Tensor{view: true}
 	offset := t.offset + shift
@@ -249,7 +253,7 @@ func (t *Tensor) makeView(op string, spec Spec, shift int) (*Tensor, error) {
 	for {
 		c := t.buf.views.Load()
 		if c < 0 {
-			return nil, ErrReleased
+			return nil, t.refused(op, ErrReleased)
 		}
 		if t.buf.views.CompareAndSwap(c, c+1) {
 			return v, nil
@@ -264,7 +268,7 @@ func (t *Tensor) makeView(op string, spec Spec, shift int) (*Tensor, error) {
 // allocates nothing.
 func (t *Tensor) Retarget(offset int, buf *Buffer) error {
 	if t.view {
-		return ErrNotOwned
+		return t.refused("Retarget", ErrNotOwned)
 	}
 	return t.set("Retarget", t.spec, offset, buf)
 }

@@ -102,7 +102,7 @@ func (b *branches) part(w, i int) {
 		k, ok := c.Kernel.(*kernel)
 		var err error
 		if !ok || k.id != b.e.id {
-			err = engine.ErrForeignKernel
+			err = b.e.refused(engine.KernelName(c.Kernel), engine.ErrForeignKernel)
 		} else if err = k.Check(c.Out, c.In); err == nil {
 			err = r.kernel(k, c.Out, c.In)
 		}

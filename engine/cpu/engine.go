@@ -179,36 +179,51 @@ func (e *Engine) Err() error {
 		return b
 	}
 	if e.pool.closed.Load() {
-		return engine.ErrClosed
+		return e.refused("", engine.ErrClosed)
 	}
 	return nil
 }
 
+// err is Err for a call, which the error then names.
+func (e *Engine) err(op string) error {
+	if b := e.broken.Load(); b != nil {
+		return b
+	}
+	if e.pool.closed.Load() {
+		return e.refused(op, engine.ErrClosed)
+	}
+	return nil
+}
+
+func (e *Engine) refused(op string, why error) error {
+	return &engine.CallError{Op: op, On: fmt.Sprintf("cpu engine of width %d, %s", e.pool.width, e.provider.Name()), Err: why}
+}
+
 // admit makes the caller the engine's only one.
-func (e *Engine) admit() error {
+func (e *Engine) admit(op string) error {
 	free := e.pool.busy.TryLock()
 	if free && e.broken.Load() == nil && !e.pool.closed.Load() {
 		return nil
 	}
-	return e.refuse(free)
+	return e.refuse(free, op)
 }
 
 // refuse says why the caller is not let in, who may have been admitted already.
-func (e *Engine) refuse(admitted bool) error {
+func (e *Engine) refuse(admitted bool, op string) error {
 	if !admitted {
-		return e.pool.refusal()
+		return e.refused(op, e.pool.refusal())
 	}
 	e.pool.busy.Unlock()
-	return e.Err()
+	return e.err(op)
 }
 
 // Run implements engine.Engine.
 func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) (err error) {
 	if !e.pool.busy.TryLock() {
-		return e.refuse(false)
+		return e.refuse(false, engine.KernelName(k))
 	}
 	if e.broken.Load() != nil || e.pool.closed.Load() {
-		return e.refuse(true)
+		return e.refuse(true, engine.KernelName(k))
 	}
 	e.inside = true
 	defer func() { // of a panic or a Goexit too
@@ -226,7 +241,7 @@ func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) (err error) {
 func (e *Engine) compute(k engine.Kernel, out, in []*engine.Tensor) error {
 	ck, ok := k.(*kernel)
 	if !ok || ck.id != e.id {
-		return engine.ErrForeignKernel
+		return e.refused(engine.KernelName(k), engine.ErrForeignKernel)
 	}
 	if err := ck.Check(out, in); err != nil {
 		return err
@@ -240,7 +255,7 @@ func (e *Engine) compute(k engine.Kernel, out, in []*engine.Tensor) error {
 
 // Begin implements engine.Execution.
 func (e *Engine) Begin() (engine.Pass, error) {
-	if err := e.admit(); err != nil {
+	if err := e.admit("Begin"); err != nil {
 		return nil, err
 	}
 	p := &e.passes[e.begun%maxPasses]
@@ -255,28 +270,30 @@ type pass struct{ e *Engine }
 
 // Run implements engine.Pass.
 func (p *pass) Run(k engine.Kernel, out, in []*engine.Tensor) error {
-	if err := p.err(); err != nil {
-		return err
+	if !p.open() {
+		return p.err(engine.KernelName(k))
 	}
 	return p.e.execute(k, out, in)
 }
 
 // RunBranches implements engine.BranchPass.
 func (p *pass) RunBranches(branches [][]engine.Call) error {
-	if err := p.err(); err != nil {
-		return err
+	if !p.open() {
+		return p.err("RunBranches")
 	}
 	return p.e.branches.run(branches)
 }
 
-func (p *pass) err() error {
-	if err := p.e.Err(); err != nil {
+// open reports whether the pass can run, err why not.
+func (p *pass) open() bool {
+	return p.e.broken.Load() == nil && !p.e.pool.closed.Load() && p.e.open.Load() == p
+}
+
+func (p *pass) err(op string) error {
+	if err := p.e.err(op); err != nil {
 		return err
 	}
-	if p.e.open.Load() != p {
-		return engine.ErrPassEnded
-	}
-	return nil
+	return p.e.refused(op, engine.ErrPassEnded)
 }
 
 // End implements engine.Pass.
@@ -324,7 +341,7 @@ func (e *Engine) scratchFor(n int) []byte {
 
 // Alloc implements engine.Execution. Elements are not initialised.
 func (e *Engine) Alloc(spec engine.Spec) (*engine.Tensor, error) {
-	if err := e.Err(); err != nil {
+	if err := e.err("Alloc"); err != nil {
 		return nil, err
 	}
 	if err := spec.Validate("Alloc", engine.NoOperand); err != nil {
@@ -372,7 +389,7 @@ func (e *Engine) Extension(family string) *engine.ExtensionCache {
 }
 
 // WarmUp implements engine.Execution: nothing is deferred.
-func (e *Engine) WarmUp() error { return e.Err() }
+func (e *Engine) WarmUp() error { return e.err("WarmUp") }
 
 // Synchronize implements engine.Execution: nothing is queued.
 func (e *Engine) Synchronize() error { return nil }
@@ -383,7 +400,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	if !e.pool.busy.TryLock() {
-		return e.pool.refusal()
+		return e.refused("Close", e.pool.refusal())
 	}
 	e.pool.stop()
 	e.pool.busy.Unlock()

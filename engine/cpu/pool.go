@@ -16,9 +16,9 @@ import (
 // Errors of pools. Compare with errors.Is.
 var (
 	// ErrPoolTaken: the pool already backs an engine. It can back only one.
-	ErrPoolTaken = errors.New("cpu: the pool backs an engine already: build one pool per engine")
+	ErrPoolTaken = errors.New("cpu: the pool backs an engine already: build one pool for each, and close the engine, which closes its pool")
 	// ErrPoolClosed: the pool was closed.
-	ErrPoolClosed = errors.New("cpu: the pool is closed")
+	ErrPoolClosed = errors.New("cpu: the pool is closed: make another with NewPool")
 	// ErrWorkerLost: a body called runtime.Goexit, which ends the thread, and
 	// OnStart failed on the thread that was to take its place. The pool cannot
 	// Enter any more; operations run on the workers that are left.
@@ -169,7 +169,7 @@ func (p *Pool) Threads() []int64 {
 // one that it ended; if OnStart failed there, later calls of Enter are refused
 // with ErrWorkerLost. f must not call the engine: ErrCallerInOwnPool.
 func (p *Pool) Enter(f func(worker int)) error {
-	if err := p.admit(); err != nil {
+	if err := p.admit("Enter"); err != nil {
 		return err
 	}
 	defer p.busy.Unlock()
@@ -198,12 +198,12 @@ func (f entered) part(w, _ int) { f(w) }
 // ErrPoolTaken. ErrBusy while an Enter is going on.
 func (p *Pool) Close() error {
 	if p.taken.Load() {
-		return ErrPoolTaken
+		return p.refused("Close", ErrPoolTaken)
 	}
 	if p.closed.Load() {
 		return nil
 	}
-	if err := p.admit(); err != nil {
+	if err := p.admit("Close"); err != nil {
 		return err
 	}
 	defer p.busy.Unlock()
@@ -220,15 +220,19 @@ func (p *Pool) stop() {
 }
 
 // admit makes the caller the only one, or says at once why not.
-func (p *Pool) admit() error {
+func (p *Pool) admit(op string) error {
 	if !p.busy.TryLock() {
-		return p.refusal()
+		return p.refused(op, p.refusal())
 	}
 	if p.closed.Load() {
 		p.busy.Unlock()
-		return ErrPoolClosed
+		return p.refused(op, ErrPoolClosed)
 	}
 	return nil
+}
+
+func (p *Pool) refused(op string, why error) error {
+	return &engine.CallError{Op: op, On: fmt.Sprintf("pool of %d workers", p.width), Err: why}
 }
 
 // refusal tells a worker of this pool from any other caller. Thread identities

@@ -1,6 +1,7 @@
 package ref
 
 import (
+	"errors"
 	"runtime/debug"
 	"sync"
 	"sync/atomic"
@@ -86,7 +87,7 @@ func (e *Engine) Bind(op engine.Op, in, out []engine.Spec) (engine.Kernel, error
 
 // Run implements engine.Engine.
 func (e *Engine) Run(k engine.Kernel, out, in []*engine.Tensor) error {
-	p, err := e.Begin()
+	p, err := e.begin(engine.KernelName(k))
 	if err != nil {
 		return err
 	}
@@ -103,18 +104,33 @@ func (e *Engine) Err() error {
 		return b
 	}
 	if e.closed.Load() {
-		return engine.ErrClosed
+		return refused("", engine.ErrClosed)
 	}
 	return nil
 }
 
+// err is Err for a call, which the error then names.
+func (e *Engine) err(op string) error {
+	err := e.Err()
+	if errors.Is(err, engine.ErrClosed) {
+		return refused(op, engine.ErrClosed)
+	}
+	return err
+}
+
+func refused(op string, why error) error {
+	return &engine.CallError{Op: op, On: "reference engine", Err: why}
+}
+
 // Begin implements engine.Execution.
-func (e *Engine) Begin() (engine.Pass, error) {
-	if err := e.Err(); err != nil {
+func (e *Engine) Begin() (engine.Pass, error) { return e.begin("Begin") }
+
+func (e *Engine) begin(op string) (engine.Pass, error) {
+	if err := e.err(op); err != nil {
 		return nil, err
 	}
 	if !e.admitted.CompareAndSwap(false, true) {
-		return nil, engine.ErrBusy
+		return nil, refused(op, engine.ErrBusy)
 	}
 	return &pass{e: e}, nil
 }
@@ -132,14 +148,14 @@ func (p *pass) End() {
 // Run implements engine.Pass.
 func (p *pass) Run(k engine.Kernel, out, in []*engine.Tensor) error {
 	if p.e == nil {
-		return engine.ErrPassEnded
+		return refused(engine.KernelName(k), engine.ErrPassEnded)
 	}
-	if err := p.e.Err(); err != nil {
+	if err := p.e.err(engine.KernelName(k)); err != nil {
 		return err
 	}
 	rk, ok := k.(*kernel)
 	if !ok {
-		return engine.ErrForeignKernel
+		return refused(engine.KernelName(k), engine.ErrForeignKernel)
 	}
 	if err := rk.Check(out, in); err != nil {
 		return err
@@ -176,7 +192,7 @@ func (l lease) Products(int) engine.Products { return Products{} }
 
 // Alloc implements engine.Execution. The elements are all bits one: NaN.
 func (e *Engine) Alloc(spec engine.Spec) (*engine.Tensor, error) {
-	if err := e.Err(); err != nil {
+	if err := e.err("Alloc"); err != nil {
 		return nil, err
 	}
 	if err := spec.Validate("Alloc", engine.NoOperand); err != nil {
@@ -223,7 +239,7 @@ func (e *Engine) Extension(family string) *engine.ExtensionCache {
 }
 
 // WarmUp implements engine.Execution: nothing is deferred.
-func (e *Engine) WarmUp() error { return e.Err() }
+func (e *Engine) WarmUp() error { return e.err("WarmUp") }
 
 // Synchronize implements engine.Execution: nothing is queued.
 func (e *Engine) Synchronize() error { return nil }
@@ -234,7 +250,7 @@ func (e *Engine) Close() error {
 		return nil
 	}
 	if !e.admitted.CompareAndSwap(false, true) {
-		return engine.ErrBusy
+		return refused("Close", engine.ErrBusy)
 	}
 	e.closed.Store(true)
 	e.admitted.Store(false)
