@@ -3,15 +3,17 @@ package lanes
 import (
 	"errors"
 	"fmt"
+
+	"github.com/hataori/hataori-go/internal/where"
 )
 
 var (
 	// ErrBusy is returned at once by a run started while another is going on.
-	ErrBusy = errors.New("lanes: executor busy: another run is going on")
+	ErrBusy = errors.New("lanes: executor busy: another run is going on; wait for its end, or make another executor")
 
 	// ErrReentrant is returned at once by a run that a lane of the same
 	// executor started: it could never begin.
-	ErrReentrant = errors.New("lanes: executor driven from one of its own lanes")
+	ErrReentrant = errors.New("lanes: executor driven from one of its own lanes; make another for nested runs")
 
 	// ErrSingleLane is returned by an executor that cannot run a coordinator
 	// beside its lanes. The executors of this package always can.
@@ -97,7 +99,7 @@ func (p *Panic) Error() string {
 	if p.Lane != NoLane {
 		who = fmt.Sprintf("lane %d", p.Lane)
 	}
-	s := fmt.Sprintf("lanes: panic in %s: %v\n\n%s", who, p.Value, p.Stack)
+	s := fmt.Sprintf("lanes: panic in %s%s: %v\n\n%s", who, where.In(string(p.Stack)), p.Value, p.Stack)
 	for _, o := range p.Others {
 		s += "\n" + o.Error()
 	}

@@ -15,6 +15,8 @@ import (
 	"sync"
 	"syscall"
 	"time"
+
+	"github.com/hataori/hataori-go/internal/where"
 )
 
 // Exit statuses of a [Program]. A program ended by signal n has status 128 + n.
@@ -87,8 +89,8 @@ func Main(f func(ctx context.Context, rt *Runtime) error) {
 //     that is the same on all failing ranks is printed once, as [Program.Text],
 //     and all ranks end with the same status; if others do not return within
 //     Grace, prints the error and aborts the job, so that nobody waits for ever;
-//   - when f panicked (or called runtime.Goexit), prints the value with its stack
-//     and aborts the job.
+//   - when f panicked (or called runtime.Goexit), prints the function, file and line
+//     of the program's own where it did, the value and the stack, and aborts the job.
 //
 // After a signal the status is 128 + n even if f returned nil, because f may
 // have stopped before its work was done. Under Hydra, the mpiexec of MPICH, the
@@ -135,11 +137,11 @@ func (p Program) Run(f func(ctx context.Context, rt *Runtime) error) int {
 	return code
 }
 
-// Text is what Run prints of an error: the text as it is, and the stack that
-// the error, or one that it wraps, gives by a method Trace() string. If Details
-// are left for a flag that was not given, it is one line, which ends with what
-// to do, if the error gives that by a method Advice() string, and with the flag,
-// if something was left out.
+// Text is what Run prints of an error: the text, whose first line ends with what to
+// do, if the error, or one that it wraps, gives that by a method Advice() string, and
+// the stack that one gives by a method Trace() string. If Details are left for a flag
+// that was not given, it is the first line, which ends with the flag if something was
+// left out.
 func (p Program) Text(err error) string {
 	err = sound(err)
 	text, stack := err.Error(), ""
@@ -147,16 +149,19 @@ func (p Program) Text(err error) string {
 	if errors.As(err, &traced) {
 		stack = traced.Trace()
 	}
-	if p.Details == "" || p.Verbose {
-		if stack != "" {
-			text += "\n\n" + stack
-		}
-		return text
-	}
 	line, rest, _ := strings.Cut(strings.TrimSpace(text), "\n")
 	var advised adviser
 	if errors.As(err, &advised) && advised.Advice() != "" {
 		line += "; " + advised.Advice()
+	}
+	if p.Details == "" || p.Verbose {
+		if rest != "" {
+			line += "\n" + rest
+		}
+		if stack != "" {
+			line += "\n\n" + stack
+		}
+		return line
 	}
 	if rest != "" || stack != "" {
 		line += " (" + p.Details + " shows the rest)"
@@ -259,7 +264,8 @@ func (p *process) guard(ctx context.Context, f func(context.Context, *Runtime) e
 		if v == nil {
 			v = "runtime.Goexit was called"
 		}
-		p.say("panic: %v\n\n%s", v, debug.Stack())
+		stack := string(debug.Stack())
+		p.say("panic%s: %v\n\n%s", where.In(stack), v, stack)
 		p.abort(ExitPanic)
 	}()
 	err = f(ctx, p.rt)

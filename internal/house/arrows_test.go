@@ -29,12 +29,12 @@ type rule struct {
 // package without a row fails the test: a new room needs a place in the house.
 var rules = []rule{
 	{"transport", nil, nil, "a contract holds interfaces and values only"},
-	{"lanes", nil, nil, "lanes know neither ranks nor engines"},
-	{"mpi", []string{"transport"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys"},
+	{"lanes", []string{"internal/where"}, nil, "lanes know neither ranks nor engines"},
+	{"mpi", []string{"internal/where", "transport"}, []string{"github.com/ebitengine/purego", "golang.org/x/sys"},
 		"the binding serves codes that do not use the scheduler"},
 	{"mpi/mpitest", []string{"transport"}, nil, "in-memory ranks need no native library"},
 	{"trace", nil, nil, "a recording is data; who makes it and who draws it stand outside"},
-	{"hataori", []string{"hataori", "lanes", "trace", "transport"},
+	{"hataori", []string{"hataori", "internal/where", "lanes", "trace", "transport"},
 		[]string{"golang.org/x/sys"}, "the scheduler knows no engine and no MPI library"},
 	{"engine", nil, nil, "the contract of engines holds interfaces and values only"},
 	{"engine/ref", []string{"engine"}, nil, "the oracle stands on the contract alone"},
@@ -49,10 +49,10 @@ var rules = []rule{
 		[]string{"github.com/ebitengine/purego", "golang.org/x/sys", "gonum.org/v1/gonum"},
 		"the CPU engine computes; who schedules it is not its concern"},
 	{"engine/einsum", []string{"engine"}, nil, "a contraction runs on any engine"},
-	{"adapter", []string{"lanes", "engine"}, nil, "the adapter lends engines to lanes and knows no ranks"},
+	{"adapter", []string{"internal/where", "lanes", "engine"}, nil, "the adapter lends engines to lanes and knows no ranks"},
 	{"store", nil, []string{"github.com/ebitengine/purego", "golang.org/x/sys"},
 		"results on disk fit the scheduler's sink by their methods alone"},
-	{"progress", []string{"hataori", "lanes", "trace", "transport"},
+	{"progress", []string{"hataori", "internal/where", "lanes", "trace", "transport"},
 		[]string{"github.com/vbauerster", "github.com/VividCortex/ewma", "github.com/acarl005/stripansi", "github.com/mattn/go-runewidth",
 			"github.com/clipperhouse/uax29", "golang.org/x/term", "golang.org/x/sys"},
 		"a display stands on the hook that the scheduler offers, and on a library that draws"},
@@ -60,6 +60,7 @@ var rules = []rule{
 	{"cmd", []string{""}, []string{""}, "programs may use everything"},
 	{"bench", []string{""}, []string{""}, "measurements may use everything"},
 	{"scripts", []string{""}, []string{""}, "measurements may use everything"},
+	{"internal/where", nil, nil, "the place of a panic is in its stack"},
 	{"internal", []string{""}, []string{""}, "tests of the house"},
 }
 
