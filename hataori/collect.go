@@ -58,7 +58,7 @@ func (e *errUnsent) Error() string { return e.text }
 
 // collect is PmapLanes with Options.Collect.
 func collect[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], opts Options, items []T, f func(ctx context.Context, lane L, item T) (U, error)) ([]U, error) {
-	if err := w.begin(ctx); err != nil {
+	if err := w.begin(ctx, "PmapLanes"); err != nil {
 		return nil, err
 	}
 	dst := &collected[U]{}
@@ -217,7 +217,7 @@ func (c *collectedStream[U]) Has(i int64) bool {
 
 // collectStream is PmapStream with Options.Collect.
 func collectStream[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L], opts Options, source Source[T], sink Sink[U], f func(ctx context.Context, lane L, item T) (U, error)) error {
-	if err := w.begin(ctx); err != nil {
+	if err := w.begin(ctx, "PmapStream"); err != nil {
 		return err
 	}
 	var mem failures

@@ -24,7 +24,7 @@ import (
 // has ended when the ranks meet, but not if one ends later; a [*RankError] of the
 // lowest rank that cannot decode; a [*BrokenError].
 func Broadcast[T any](ctx context.Context, w *World, opts Options, v T) (T, error) {
-	if err := w.begin(ctx); err != nil {
+	if err := w.begin(ctx, "Broadcast"); err != nil {
 		return *new(T), err
 	}
 	x := newExchange[T](ctx, w, &opts)
@@ -76,7 +76,7 @@ func (x *exchange[T]) broadcast(v T) (T, error) {
 // [Broadcast], with [ErrValues] if the root passes another number of values. The
 // root's own value is not encoded.
 func Scatter[T any](ctx context.Context, w *World, opts Options, values []T) (T, error) {
-	if err := w.begin(ctx); err != nil {
+	if err := w.begin(ctx, "Scatter"); err != nil {
 		return *new(T), err
 	}
 	x := newExchange[T](ctx, w, &opts)
@@ -130,7 +130,7 @@ func (x *exchange[T]) scatter(values []T) (v T, err error) {
 // rank may be the one that cannot encode, and only the root decodes. The root's
 // own value is not encoded.
 func Gather[T any](ctx context.Context, w *World, opts Options, v T) ([]T, error) {
-	if err := w.begin(ctx); err != nil {
+	if err := w.begin(ctx, "Gather"); err != nil {
 		return nil, err
 	}
 	x := newExchange[T](ctx, w, &opts)

@@ -73,6 +73,7 @@ func (l *copiesLoop) turn() (moved, done bool, err error) {
 		l.feed()
 	}
 	l.deal.watch()
+	l.watchLanes()
 	return got || said || failed || len(effects) > 0, l.root.Done() && l.m.Done() && len(l.sends)+len(l.echo) == 0, nil
 }
 
@@ -128,6 +129,8 @@ func (s *Stats) ran(all []LaneStats) {
 	slices.SortFunc(s.Lanes, func(a, b LaneStats) int { return cmp.Or(cmp.Compare(a.Rank, b.Rank), cmp.Compare(a.Lane, b.Lane)) })
 	for _, l := range s.Lanes {
 		s.Items += l.Items
+		s.Failed += l.Failed
+		s.Cancelled += l.Cancelled
 	}
 }
 
@@ -161,6 +164,7 @@ func (p *pmap[L, T, U]) coordinateCopies(ag agreed, items []T, dst sink[U], star
 		l.ended = p.leftOver(j.crew)
 	}
 	l.finish(time.Since(start))
+	p.flights = flightsOf(l.coordinator.stats.Lanes)
 	p.rec.note(l.coordinator.stats)
 	if p.opts.Stats != nil {
 		*p.opts.Stats = l.coordinator.stats

@@ -61,6 +61,8 @@ type crew struct {
 
 	skipped atomic.Bool // the owner's: an index was given up
 
+	stopped atomic.Int64 // when the limit became negative, by the lanes' clocks; 0: not yet
+
 	base  time.Time // of the lanes' clocks
 	help  *turns    // made by lanes, too; nil: not
 	eager bool      // a rank may ask for items before a lane needs them
@@ -75,6 +77,7 @@ type failedItem struct{ place, index int64 }
 type laneState struct {
 	cur    atomic.Int64 // index that is evaluated, or noItem, taken, cancelled
 	place  atomic.Int64 // with defers: its place, or that of an earlier one
+	was    atomic.Int64 // with cancelled: the index
 	ctx    context.Context
 	cancel context.CancelCauseFunc
 	wake   chan struct{}
@@ -84,8 +87,10 @@ type laneState struct {
 
 	items, busy, longest atomic.Int64 // published now and then
 	retries, overdue     atomic.Int64
+	failed, gaveUp       atomic.Int64
 	wait, longestIndex   atomic.Int64
 	bytes                atomic.Int64 // length of out.Buf
+	flight               atomic.Pointer[ItemInFlight]
 
 	outMu sync.Mutex
 	out   wire.ResultWriter
@@ -127,17 +132,24 @@ func (c *crew) begin(l *laneState, place, i int64) bool {
 	if i <= c.limit.Load() && c.ctx.Err() == nil && (!c.defers || !c.superseded(place)) {
 		return true
 	}
-	c.end(l, i)
+	if !l.cur.CompareAndSwap(i, noItem) {
+		c.renew(l)
+	}
 	c.drop(place)
 	return false
 }
 
-// end announces that the lane is done with the index. A context that was
-// cancelled meanwhile is not used again.
+// end announces that the lane is done with the index.
 func (c *crew) end(l *laneState, i int64) {
 	if l.cur.CompareAndSwap(i, noItem) {
 		return
 	}
+	c.flew(l, i)
+	c.renew(l)
+}
+
+// renew gives up a context that was cancelled.
+func (c *crew) renew(l *laneState) {
 	for l.cur.Load() == taken {
 		runtime.Gosched()
 	}
@@ -156,10 +168,14 @@ func (c *crew) lower(limit int64) {
 			break
 		}
 	}
+	if limit < 0 {
+		c.stopped.Store(max(int64(time.Since(c.base)), 1))
+	}
 	for k := range c.lanes {
 		l := &c.lanes[k]
 		if i := l.cur.Load(); i > limit && i >= 0 && l.cur.CompareAndSwap(i, taken) {
 			l.cancel(errUnneeded)
+			l.was.Store(i)
 			l.cur.Store(cancelled)
 		}
 	}
@@ -225,6 +241,7 @@ func (c *crew) supersede(place int64) {
 		}
 		if i := l.cur.Load(); i >= 0 && l.place.Load() == place && l.cur.CompareAndSwap(i, taken) {
 			l.cancel(errSuperseded)
+			l.was.Store(i)
 			l.cur.Store(cancelled)
 		}
 	}
@@ -445,14 +462,22 @@ func (c *crew) progress() (items int64, busy time.Duration) {
 	return items, busy
 }
 
+// cancelledItems is how many items only said that their context had ended.
+func (c *crew) cancelledItems() (n int64) {
+	for k := range c.lanes {
+		n += c.lanes[k].gaveUp.Load()
+	}
+	return n
+}
+
 // stats are the lanes' own.
 func (c *crew) stats() []LaneStats {
 	all := make([]LaneStats, len(c.lanes))
 	for k := range all {
 		l := &c.lanes[k]
-		all[k] = LaneStats{Rank: c.rank, Lane: l.number, Items: int(l.items.Load()),
+		all[k] = LaneStats{Rank: c.rank, Lane: l.number, Items: int(l.items.Load()), Failed: int(l.failed.Load()), Cancelled: int(l.gaveUp.Load()),
 			Busy: time.Duration(l.busy.Load()), Longest: time.Duration(l.longest.Load()), Retries: int(l.retries.Load()), Overdue: int(l.overdue.Load()),
-			Wait: time.Duration(l.wait.Load()), LongestIndex: l.longestIndex.Load()}
+			Wait: time.Duration(l.wait.Load()), LongestIndex: l.longestIndex.Load(), InFlight: l.flight.Load()}
 	}
 	return all
 }
@@ -493,6 +518,7 @@ func (h *hold) take() (*farm.Segment, int64) {
 type laneClock struct {
 	base  time.Time
 	last  time.Duration
+	seen  atomic.Int64  // last, for others
 	took  time.Duration // from the reading before to that
 	group int32         // items between readings
 	since int32         // items since the last
@@ -503,6 +529,7 @@ const maxGroup = 64
 func (k *laneClock) start() {
 	k.group = max(k.group, 1)
 	k.last = time.Since(k.base)
+	k.seen.Store(int64(k.last))
 }
 
 // tick counts an item that was evaluated.
@@ -521,6 +548,7 @@ func (l *laneState) publish() {
 		l.log.add(k, now, max(l.cur.Load(), -1))
 	}
 	k.last, k.took = now, d
+	k.seen.Store(int64(now))
 	l.busy.Store(l.busy.Load() + int64(d))
 	l.items.Store(l.items.Load() + int64(k.since))
 	if k.group == 1 && k.since == 1 && int64(d) > l.longest.Load() {

@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"strings"
 
+	"github.com/hataori/hataori-go/internal/where"
 	"github.com/hataori/hataori-go/lanes"
 )
 
@@ -13,11 +14,11 @@ import (
 // [*PreflightError] and hold on every rank.
 var (
 	// ErrClosed is returned by calls on a world after its Close.
-	ErrClosed = errors.New("hataori: world is closed")
+	ErrClosed = errors.New("hataori: world is closed: close it after the last call, or make another")
 
 	// ErrWorldBusy is returned at once by a call on a world on which another
 	// call is going on, from another goroutine or from inside an item.
-	ErrWorldBusy = errors.New("hataori: world is busy: another call is going on")
+	ErrWorldBusy = errors.New("hataori: world is busy, another call is going on: one call at a time; make another world for calls from items or from other goroutines")
 
 	// ErrWorldBroken is returned by the call during which the transport or
 	// the protocol failed, and by every later call on that world.
@@ -25,7 +26,7 @@ var (
 
 	// ErrNested is returned at once by a call from inside an item where the
 	// transport may be used by one thread only.
-	ErrNested = errors.New("hataori: nested call, but the transport may be used by one thread only")
+	ErrNested = errors.New("hataori: nested call, but the transport may be used by one thread only: call outside of items, or with an MPI library that grants MPI_THREAD_SERIALIZED")
 
 	// ErrGoexit is the cause where an item, or another function of the caller's,
 	// called [runtime.Goexit].
@@ -40,7 +41,7 @@ var (
 	ErrNoHealthyLane = errors.New("hataori: items are left and no lane is healthy")
 
 	// ErrItemTimeout: an item failed because Options.ItemTimeout ended it.
-	ErrItemTimeout = errors.New("hataori: deadline of an item")
+	ErrItemTimeout = errors.New("hataori: item took longer than Options.ItemTimeout")
 
 	// ErrCopiesDiffer: two evaluations of an item, with Options.Copies, had different
 	// results, so the function is not a pure one.
@@ -139,7 +140,8 @@ type ItemError struct {
 	value any   // what panic was called with, on the rank of origin
 }
 
-// Error tells index, rank, host, lane and message, but not the stack.
+// Error tells index, rank, host, lane and message, and of a panic the function, file
+// and line of the caller's where it arose, but not the stack.
 func (e *ItemError) Error() string { return "hataori: " + e.text() }
 
 // text is Error without the prefix, for errors that tell of an item.
@@ -153,9 +155,9 @@ func (e *ItemError) text() string {
 		fmt.Fprintf(&b, " lane %d", e.Lane)
 	}
 	if e.Kind != KindError {
-		fmt.Fprintf(&b, ": %v", e.Kind)
+		fmt.Fprintf(&b, ": %v%s", e.Kind, where.In(e.Stack))
 	}
-	fmt.Fprintf(&b, ": %s", e.Message)
+	fmt.Fprintf(&b, ": %s", strings.TrimPrefix(e.Message, "hataori: "))
 	return b.String()
 }
 
@@ -171,6 +173,9 @@ func (e *ItemError) Advice() string {
 		return "the function has a defect there"
 	case KindEncode, KindDecode:
 		return "use values that can be sent, or pass Options.Codec"
+	}
+	if errors.Is(e.err, ErrItemTimeout) {
+		return "raise Options.ItemTimeout, or let f return its context's error as Retryable and set Options.Retries"
 	}
 	return ""
 }
@@ -196,7 +201,7 @@ type ItemPanic struct {
 // Error tells who panicked, with what, and where. It includes the stack, for
 // the runtime prints it when nobody recovers.
 func (p *ItemPanic) Error() string {
-	return fmt.Sprintf("hataori: panic in item %d on lane %d: %v\n\n%s", p.Index, p.Lane, p.Value, p.Stack)
+	return fmt.Sprintf("hataori: panic in item %d on lane %d%s: %v\n\n%s", p.Index, p.Lane, where.In(string(p.Stack)), p.Value, p.Stack)
 }
 
 // Unwrap returns the value if it is an error, else nil.
@@ -214,6 +219,12 @@ type CancelError struct {
 	Timeout bool   // a deadline passed
 	Item    *ItemError
 
+	// InFlight are items that lanes were at when the call was cancelled and that
+	// ran for a tenth of a second or more: at most 16, those first for which the
+	// call had to wait longest. InFlightCount is how many there were.
+	InFlight      []ItemInFlight
+	InFlightCount int
+
 	err error // the cause, in a local call or on the rank of origin
 }
 
@@ -222,7 +233,7 @@ func (e *CancelError) Error() string {
 	if e.Host != "" {
 		s += " (" + e.Host + ")"
 	}
-	s += ": " + e.Cause
+	s += ": " + e.Cause + e.inFlightText()
 	if e.Item != nil {
 		s += "; lowest failure seen: " + e.Item.text()
 	}
@@ -237,10 +248,14 @@ func (e *CancelError) Is(target error) bool {
 
 // Advice says what to do, see [ItemError.Advice].
 func (e *CancelError) Advice() string {
-	if e.Timeout {
-		return "give it more time, or keep results in a file from which the next job goes on"
+	var advice []string
+	if len(e.InFlight) > 0 && e.InFlight[0].Late >= overdueAfter {
+		advice = append(advice, "let items return when their context ends")
 	}
-	return ""
+	if e.Timeout {
+		advice = append(advice, "give it more time, or keep results in a file from which the next job goes on")
+	}
+	return strings.Join(advice, "; ")
 }
 
 // Unwrap returns the lowest item failure seen before the end, or nil.
@@ -315,7 +330,7 @@ func (e *RankError) Error() string {
 	if e.Host != "" {
 		s += " (" + e.Host + ")"
 	}
-	return s + ": " + e.Message
+	return s + ": " + e.Message + where.In(e.Stack)
 }
 
 // Trace returns Stack, see [ItemError.Trace].
@@ -327,6 +342,25 @@ func (e *RankError) Unwrap() error { return e.err }
 
 // Local returns the original error on the rank that failed, else nil.
 func (e *RankError) Local() error { return e.local }
+
+// CallError tells which call was refused at once, on this rank alone: errors.Is
+// finds [ErrClosed], [ErrWorldBusy], [ErrNested], [ErrNilFunc] or
+// [lanes.ErrNoLanes].
+type CallError struct {
+	Call string // PmapLanes, …
+	Rank int    // of the world; −1: a call without one
+	Err  error
+}
+
+func (e *CallError) Error() string {
+	if e.Rank < 0 {
+		return fmt.Sprintf("%v (%s)", e.Err, e.Call)
+	}
+	return fmt.Sprintf("%v (%s on rank %d)", e.Err, e.Call, e.Rank)
+}
+
+// Unwrap returns the reason.
+func (e *CallError) Unwrap() error { return e.Err }
 
 // BrokenError tells what broke a world. It is [ErrWorldBroken].
 type BrokenError struct {

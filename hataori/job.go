@@ -155,7 +155,10 @@ func (l *lane[L, T, U]) failed(f *fault) {
 	f.err = sound(f.err)
 	gaveUp := f.kind == KindError && ctx.Err() != nil &&
 		(errors.Is(f.err, context.Canceled) || errors.Is(f.err, ctx.Err()) || errors.Is(f.err, context.Cause(ctx)))
-	if !gaveUp {
+	if gaveUp {
+		l.st.gaveUp.Add(1)
+	} else {
+		l.st.failed.Add(1)
 		l.st.log.fail(l.index)
 	}
 	l.st.tick()
@@ -167,6 +170,7 @@ func (l *lane[L, T, U]) failed(f *fault) {
 	f.index, f.place, f.lane = l.index, l.place, l.st.number
 	switch {
 	case gaveUp:
+		l.flew(l.st, l.index)
 		l.drop(l.place)
 	case l.absorb != nil:
 		l.settleFor(f)

@@ -32,6 +32,8 @@ type coordinator struct {
 	recv  receiving
 	stats Stats
 
+	stuck overdue // lanes after a cancellation
+
 	ctl      *lanes.Control
 	startErr error  // why the executor did not even start
 	ended    *fault // what made this rank give up the call

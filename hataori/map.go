@@ -13,7 +13,7 @@ import (
 // [*ItemError]. A panic passes through.
 func Map[T, U any](items []T, f func(T) (U, error)) ([]U, error) {
 	if f == nil {
-		return nil, ErrNilFunc
+		return nil, &CallError{"Map", -1, ErrNilFunc}
 	}
 	results := make([]U, len(items))
 	for i := range items {
@@ -40,9 +40,9 @@ func Map[T, U any](items []T, f func(T) (U, error)) ([]U, error) {
 func MapLanes[L, T, U any](ctx context.Context, ex lanes.Executor[L], items []T, f func(ctx context.Context, lane L, item T) (U, error)) ([]U, error) {
 	switch {
 	case f == nil:
-		return nil, ErrNilFunc
+		return nil, &CallError{"MapLanes", -1, ErrNilFunc}
 	case isNil(ex):
-		return nil, lanes.ErrNoLanes
+		return nil, &CallError{"MapLanes", -1, lanes.ErrNoLanes}
 	}
 	if err := ex.Ready(); err != nil {
 		return nil, err
@@ -71,6 +71,8 @@ func MapLanes[L, T, U any](ctx context.Context, ex lanes.Executor[L], items []T,
 func (c *crew) localError(f *fault) error {
 	err := f.public(f)
 	if e, ok := err.(*CancelError); ok {
+		fs := flightsOf(c.stats())
+		fs.tell(e)
 		if low := c.failure(); low != nil {
 			e.Item = low.public(low).(*ItemError)
 		}
@@ -83,15 +85,7 @@ func (c *crew) localError(f *fault) error {
 func (j *job[L, T, U]) runLocal(n int64) (*fault, error) {
 	j.q.Push(farm.Range{End: n}, false, nil)
 	j.close()
-	aborted := make(chan struct{})
-	stop := context.AfterFunc(j.ctx, func() {
-		j.lower(-1)
-		close(aborted)
-	})
-	err := runLanes(j.ex, j.crew, j.body, nil)
-	if !stop() {
-		<-aborted
-	}
+	err := j.runAttended()
 	if err != nil {
 		return nil, err
 	}

@@ -270,7 +270,7 @@ func often(ctx context.Context, w *hataori.World, rt *mpi.Runtime) error {
 			before = use()
 		}
 	}
-	if after = use(); after.goroutines > before.goroutines || after.heap > before.heap+2<<20 {
+	if after = use(); after.exceeds(before) {
 		return fmt.Errorf("after 200 calls %+v, after 1000 %+v", before, after)
 	}
 	for k := range manyWorlds {
@@ -289,8 +289,16 @@ func often(ctx context.Context, w *hataori.World, rt *mpi.Runtime) error {
 			return fmt.Errorf("world %d: %w", k, err)
 		}
 	}
-	if last := use(); last.goroutines > after.goroutines || last.heap > after.heap+2<<20 {
+	if last := use(); last.exceeds(after) {
 		return fmt.Errorf("before %d worlds %+v, after them %+v", manyWorlds, after, last)
+	}
+	for range 30 {
+		if err := nested(ctx, w, rt); err != nil {
+			return err
+		}
+	}
+	if last := use(); last.exceeds(after) {
+		return fmt.Errorf("before nested calls %+v, after them %+v", after, last)
 	}
 	return v.Close()
 }
@@ -320,14 +328,24 @@ func big(ctx context.Context, w *hataori.World) error {
 // manyWorlds is more than MPICH has communicators at a time: some 2000.
 const manyWorlds = 2100
 
+// inUse is what the process holds. Threads and files are 0 where the system does not
+// tell them.
 type inUse struct {
-	heap       uint64
-	goroutines int
+	heap                       uint64
+	goroutines, threads, files int
 }
 
 func use() inUse {
 	runtime.GC()
 	var m runtime.MemStats
 	runtime.ReadMemStats(&m)
-	return inUse{m.HeapAlloc, runtime.NumGoroutine()}
+	threads, _ := os.ReadDir("/proc/self/task")
+	files, _ := os.ReadDir("/proc/self/fd")
+	return inUse{m.HeapAlloc, runtime.NumGoroutine(), len(threads), len(files)}
+}
+
+// exceeds reports whether a hundred calls and more have left something behind. Go may
+// start a thread or two at any time.
+func (u inUse) exceeds(before inUse) bool {
+	return u.heap > before.heap+2<<20 || u.goroutines > before.goroutines || u.threads > before.threads+4 || u.files > before.files
 }

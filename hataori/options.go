@@ -152,11 +152,13 @@ type Options struct {
 
 // Stats is what a call did.
 type Stats struct {
-	Items    int           // items evaluated
-	Elapsed  time.Duration // from the end of the preflight to the end of the work
-	Batches  int           // messages with items
-	Smallest int           // items in the smallest and largest of them
-	Largest  int
+	Items     int           // evaluations that ended, in whatever way; copies of an item count, further tries do not
+	Failed    int           // of these, those that failed
+	Cancelled int           // of these, those that only said that their context had ended
+	Elapsed   time.Duration // from the end of the preflight to the end of the work
+	Batches   int           // messages with items
+	Smallest  int           // items in the smallest and largest of them
+	Largest   int
 	// Sizes counts batches by size: Sizes[k] those of 2^k ≤ items < 2^(k+1).
 	Sizes    []int
 	Messages int   // messages sent and received by this rank
@@ -176,16 +178,22 @@ type Stats struct {
 
 // LaneStats is what one lane did.
 type LaneStats struct {
-	Rank    int
-	Lane    lanes.Lane
-	Items   int           // items evaluated
-	Busy    time.Duration // time with an item, codec included
-	Longest time.Duration // longest item; items of a few µs are not timed one by one
-	Wait    time.Duration // time spent waiting for items, but not after the last one
-	Retries int           // evaluations beyond the first of an item
-	Overdue int           // evaluations that went on long after Options.ItemTimeout
+	Rank      int
+	Lane      lanes.Lane
+	Items     int // items evaluated, with Failed and Cancelled of them as in Stats
+	Failed    int
+	Cancelled int
+	Busy      time.Duration // time with an item, codec included
+	Longest   time.Duration // longest item; items of a few µs are not timed one by one
+	Wait      time.Duration // time spent waiting for items, but not after the last one
+	Retries   int           // evaluations beyond the first of an item
+	Overdue   int           // evaluations that went on long after Options.ItemTimeout
 
 	LongestIndex int64 // of the longest item, −1 if none was timed by itself
+
+	// InFlight is the item that the lane was at when the call was cancelled, if it ran
+	// for a tenth of a second or more, else nil.
+	InFlight *ItemInFlight
 }
 
 // Utilization is the share of the lanes' time spent with items: Σ Busy divided

@@ -26,17 +26,25 @@ type overdue struct {
 // time later: they may be lost, and the launcher about to end this one too. Nobody
 // else will know what they had.
 func (d *dealer) watch() {
-	o := &d.late
-	switch {
-	case o.told || d.c.opts.Logger == nil || d.m.Limit() >= 0:
-	case o.since.IsZero():
-		o.since = time.Now()
-	case time.Since(o.since) > overdueAfter:
-		o.told = true
+	if d.late.due(d.c.call, d.m.Limit()) {
 		if s := d.overdue(); s != "" {
 			d.c.log(slog.LevelWarn, "the call was cancelled, but ranks have not let go of their items", "overdue", s)
 		}
 	}
+}
+
+// due reports, once and if somebody listens, that the limit has been negative for
+// long enough.
+func (o *overdue) due(c *call, limit int64) bool {
+	switch {
+	case o.told || c.opts.Logger == nil || limit >= 0:
+	case o.since.IsZero():
+		o.since = time.Now()
+	case time.Since(o.since) > overdueAfter:
+		o.told = true
+		return true
+	}
+	return false
 }
 
 // What overdue names at most, of a job of any size.

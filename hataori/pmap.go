@@ -58,7 +58,7 @@ func PmapLanes[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L],
 	if opts.Collect {
 		return collect(ctx, w, ex, opts, items, f)
 	}
-	if err := w.begin(ctx); err != nil {
+	if err := w.begin(ctx, "PmapLanes"); err != nil {
 		return nil, err
 	}
 	p := &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f}
@@ -265,11 +265,11 @@ func (p *pmap[L, T, U]) alone(ag agreed, items []T, dst sink[U]) (own, item *fau
 }
 
 func (p *pmap[L, T, U]) localStats(j *job[L, T, U], start time.Time) {
-	if s := p.opts.Stats; s != nil {
-		*s = Stats{Elapsed: time.Since(start), Lanes: j.stats()}
-		for _, l := range s.Lanes {
-			s.Items += l.Items
-		}
+	s := Stats{Elapsed: time.Since(start)}
+	s.ran(j.stats())
+	p.flights = flightsOf(s.Lanes)
+	if p.opts.Stats != nil {
+		*p.opts.Stats = s
 	}
 }
 
@@ -329,6 +329,7 @@ func (p *pmap[L, T, U]) coordinate(j *job[L, T, U], ag agreed, start time.Time) 
 		r.ended = p.leftOver(j.crew)
 	}
 	r.finish(time.Since(start))
+	p.flights = flightsOf(r.coordinator.stats.Lanes)
 	p.rec.note(r.coordinator.stats)
 	if p.opts.Stats != nil {
 		*p.opts.Stats = r.coordinator.stats
@@ -390,10 +391,8 @@ func (p *pmap[L, T, U]) serve(ag agreed, start time.Time) (own, item *fault, err
 	p.rec.note(u.coordinator.stats)
 	if s := p.opts.Stats; s != nil {
 		*s = u.coordinator.stats
-		s.Elapsed, s.Lanes = time.Since(start), j.stats()
-		for _, lane := range s.Lanes {
-			s.Items += lane.Items
-		}
+		s.Elapsed = time.Since(start)
+		s.ran(j.stats())
 	}
 	return u.ended, j.failure(), nil
 }

@@ -30,7 +30,7 @@ func mayRetry(err error) bool {
 	return errors.As(err, &r) && r.Retryable()
 }
 
-// overdueGrace is how long an item may go on after its deadline before it is
+// overdueGrace is how long an item may go on after Options.ItemTimeout before it is
 // named.
 const overdueGrace = time.Second
 
@@ -46,7 +46,7 @@ func (l *lane[L, T, U]) call(item T) error {
 	}
 }
 
-// once evaluates the item under its deadline, if it has one.
+// once evaluates the item under Options.ItemTimeout, if that is set.
 func (l *lane[L, T, U]) once(item T) (err error) {
 	limit := l.opts.ItemTimeout
 	if limit <= 0 {
@@ -59,7 +59,7 @@ func (l *lane[L, T, U]) once(item T) (err error) {
 	timer := time.AfterFunc(limit+overdueGrace, func() {
 		l.st.overdue.Add(1)
 		defer close(told)
-		l.logItem(slog.LevelWarn, "item goes on after its deadline", "deadline", limit, "grace", overdueGrace)
+		l.logItem(slog.LevelWarn, "item goes on long after Options.ItemTimeout: let it return when its context ends", "timeout", limit, "late", overdueGrace)
 	})
 	defer func() {
 		if !timer.Stop() {
@@ -68,7 +68,7 @@ func (l *lane[L, T, U]) once(item T) (err error) {
 	}()
 	*l.val, err = l.f(ctx, l.res, item)
 	if err = sound(err); err != nil && ctx.Err() == context.DeadlineExceeded && l.st.ctx.Err() == nil && errors.Is(err, context.DeadlineExceeded) {
-		err = fmt.Errorf("%w of %v: %w", ErrItemTimeout, limit, err)
+		err = fmt.Errorf("%w (%v): %w", ErrItemTimeout, limit, err)
 	}
 	return err
 }

@@ -62,6 +62,8 @@ type call struct {
 
 	rec *recorder // Options.Trace; nil: none
 
+	flights flights // at the root: of all ranks, after the work
+
 	blamed  atomic.Pointer[fault] // the first callback of Options that did not return
 	onBlame func()                // told of it, on any goroutine; may be nil
 }

@@ -79,7 +79,8 @@ func (m *meter) run() {
 
 func (m *meter) sample() Progress {
 	items, _ := m.crew.progress()
-	p := Progress{Done: items + m.call.remote.Load(), Failed: m.call.absorbed.Load(), Total: m.total,
+	items -= m.crew.cancelledItems()
+	p := Progress{Done: max(items+m.call.remote.Load(), m.last.Done), Failed: m.call.absorbed.Load(), Total: m.total,
 		Elapsed: time.Since(m.start), Remaining: -1}
 	if d := p.Elapsed - m.last.Elapsed; d > 0 {
 		p.Rate = float64(p.Done-m.last.Done) / d.Seconds()

@@ -55,6 +55,7 @@ func (l *relayLoop) turn() (moved, done bool, err error) {
 		l.feed()
 	}
 	l.deal.watch()
+	l.watchLanes()
 	return got || said || len(failed) > 0, l.m.Done() && len(l.sends) == 0, err
 }
 

@@ -58,6 +58,7 @@ func (r *rootLoop) turn() (moved, done bool, err error) {
 		r.feed()
 	}
 	r.deal.watch()
+	r.watchLanes()
 	r.measure()
 	r.enough.Store(r.m.Enough())
 	return got || len(failed) > 0 || len(effects) > 0, r.m.Done() && len(r.sends) == 0, nil

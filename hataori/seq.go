@@ -118,7 +118,7 @@ func (l *loop[L, T, U]) run(yield func(int64, Outcome[U]) bool) {
 
 // call is the collective call, with a feeder at the root.
 func (l *loop[L, T, U]) call(ctx context.Context, feed *feeder[U]) error {
-	if err := l.w.begin(l.ctx); err != nil {
+	if err := l.w.begin(l.ctx, "PmapSeq"); err != nil {
 		return err
 	}
 	var mem failures

@@ -76,7 +76,14 @@ func (c *call) settle(own, item *fault) error {
 	if err != nil {
 		return err
 	}
-	if cancel, ok := result.(*CancelError); ok && recv[1] != none {
+	cancel, ok := result.(*CancelError)
+	if !ok {
+		return result
+	}
+	if err := c.shareFlights(cancel); err != nil {
+		return err
+	}
+	if recv[1] != none {
 		low, err := c.share(recv[1], item)
 		if err != nil {
 			return err
@@ -88,8 +95,11 @@ func (c *call) settle(own, item *fault) error {
 
 // attach is what settle does for a cancelled call, on a world of one.
 func (c *call) attach(err error, item *fault) error {
-	if cancel, ok := err.(*CancelError); ok && item != nil {
-		cancel.Item, _ = item.crossed(c.opts.ErrorCodec).(*ItemError)
+	if cancel, ok := err.(*CancelError); ok {
+		c.flights.tell(cancel)
+		if item != nil {
+			cancel.Item, _ = item.crossed(c.opts.ErrorCodec).(*ItemError)
+		}
 	}
 	return err
 }

@@ -106,6 +106,57 @@ func TestStatsOfMessages(t *testing.T) {
 	}
 }
 
+// Every fourth of 40 items fails; those behind item 20 wait for the end of the call.
+func TestStatsOfFailures(t *testing.T) {
+	for _, ranks := range []int{1, 3} {
+		for _, cancels := range []bool{false, true} {
+			ctx, cancel := context.WithCancel(context.Background())
+			var failed, gaveUp atomic.Int32
+			var s Stats
+			var a agreement
+			onRanks(t, ranks, mpitest.Options{}, func(w *World) error {
+				own := Stats{}
+				_, err := PmapLanes(ctx, w, lanes.New(1), Options{Collect: true, Batch: 1, Stats: &own}, count(w, 0, 40), func(ctx context.Context, _ lanes.Lane, x int) (int, error) {
+					switch {
+					case x%4 == 0:
+						failed.Add(1)
+						return 0, errSpecial
+					case cancels && x > 20:
+						cancel()
+						<-ctx.Done()
+						gaveUp.Add(1)
+						return 0, fmt.Errorf("given up: %w", ctx.Err())
+					}
+					return x, nil
+				})
+				if w.Rank() == 0 {
+					s = own
+				}
+				a.add(w.Rank(), err)
+				return again(w)
+			})
+			cancel()
+			want := error(nil)
+			if cancels {
+				want = context.Canceled
+			}
+			if err := a.check(t, ranks); want != nil && !errors.Is(err, want) {
+				t.Error(err)
+			}
+			if s.Failed != int(failed.Load()) || s.Cancelled != int(gaveUp.Load()) || cancels == (s.Cancelled == 0) || !cancels && (s.Items != 40 || s.Failed != 10) {
+				t.Errorf("%d ranks, cancels %v: %d items, %d failed, %d cancelled; it was %d and %d", ranks, cancels, s.Items, s.Failed, s.Cancelled, failed.Load(), gaveUp.Load())
+			}
+			sum := [3]int{}
+			for _, l := range s.Lanes {
+				sum[0], sum[1], sum[2] = sum[0]+l.Items, sum[1]+l.Failed, sum[2]+l.Cancelled
+			}
+			if sum != [3]int{s.Items, s.Failed, s.Cancelled} {
+				t.Errorf("lanes have %v, together %d, %d, %d", sum, s.Items, s.Failed, s.Cancelled)
+			}
+		}
+	}
+}
+
 // Three items of a second on two lanes, by a clock of our own.
 func TestStatsOfTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {

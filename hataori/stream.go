@@ -128,7 +128,7 @@ func PmapStream[L, T, U any](ctx context.Context, w *World, ex lanes.Executor[L]
 	if opts.Collect {
 		return collectStream(ctx, w, ex, opts, source, sink, f)
 	}
-	if err := w.begin(ctx); err != nil {
+	if err := w.begin(ctx, "PmapStream"); err != nil {
 		return err
 	}
 	s := &stream[L, T, U]{pmap: &pmap[L, T, U]{call: newCall(w, &opts), ctx: ctx, ex: ex, f: f}, outer: ctx, kind: "PmapStream"}
@@ -282,18 +282,10 @@ func (s *stream[L, T, U]) root(ag agreed, source Source[T], sink Sink[U], start 
 
 // local evaluates on the lanes of this process what the belt brings.
 func (s *stream[L, T, U]) local(j *job[L, T, U]) (own *fault, err error) {
-	aborted := make(chan struct{})
-	stop := context.AfterFunc(j.ctx, func() {
-		j.lower(-1)
-		close(aborted)
-	})
 	s.onBlame = func() { j.lower(-1) }
 	m := s.startMeter(j.crew, -1)
-	ran := runLanes(j.ex, j.crew, j.body, nil)
+	ran := j.runAttended()
 	m.stop()
-	if !stop() {
-		<-aborted
-	}
 	b := j.src.(interface{ whole() bool })
 	switch {
 	case ran != nil:

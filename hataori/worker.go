@@ -58,6 +58,7 @@ func (l *workerLoop) turn() (moved, done bool, err error) {
 	failed := l.takeIn()
 	l.own = l.snapshot()
 	said, err := l.step(l.own)
+	l.watchLanes()
 	l.enough.Store(l.m.Enough())
 	return got || said || failed, l.m.Done() && len(l.sends) == 0, err
 }
@@ -227,12 +228,17 @@ func (l *upward) drain() (n int64) {
 	return n
 }
 
-const laneStatsSize = 9 * 8
+const laneStatsSize = 14 * 8
 
 func appendLaneStats(b []byte, ls []LaneStats) []byte {
 	for _, l := range ls {
+		f := ItemInFlight{Index: -1}
+		if l.InFlight != nil {
+			f = *l.InFlight
+		}
 		for _, v := range [...]int64{int64(l.Rank), int64(l.Lane), int64(l.Items), int64(l.Busy), int64(l.Longest),
-			int64(l.Retries), int64(l.Overdue), int64(l.Wait), l.LongestIndex} {
+			int64(l.Retries), int64(l.Overdue), int64(l.Wait), l.LongestIndex,
+			int64(l.Failed), int64(l.Cancelled), int64(f.Index), int64(f.Ran), int64(f.Late)} {
 			b = binary.LittleEndian.AppendUint64(b, uint64(v))
 		}
 	}
@@ -250,11 +256,14 @@ func parseLaneStats(b []byte, size int) ([]LaneStats, error) {
 		for i := range v {
 			v[i] = int64(binary.LittleEndian.Uint64(b[8*i:]))
 		}
-		if v[0] < 0 || v[0] >= int64(size) {
-			return nil, fmt.Errorf("statistics of rank %d", v[0])
+		if v[0] < 0 || v[0] >= int64(size) || v[1] < 0 || v[1] > math.MaxInt32 {
+			return nil, fmt.Errorf("statistics of lane %d of rank %d", v[1], v[0])
 		}
 		ls[k] = LaneStats{Rank: int(v[0]), Lane: lanes.Lane(v[1]), Items: int(v[2]), Busy: time.Duration(v[3]), Longest: time.Duration(v[4]),
-			Retries: int(v[5]), Overdue: int(v[6]), Wait: time.Duration(v[7]), LongestIndex: v[8]}
+			Retries: int(v[5]), Overdue: int(v[6]), Wait: time.Duration(v[7]), LongestIndex: v[8], Failed: int(v[9]), Cancelled: int(v[10])}
+		if v[11] >= 0 {
+			ls[k].InFlight = &ItemInFlight{Index: int(v[11]), Rank: int(v[0]), Lane: lanes.Lane(v[1]), Ran: time.Duration(v[12]), Late: time.Duration(v[13])}
+		}
 		b = b[laneStatsSize:]
 	}
 	return ls, nil

@@ -116,20 +116,21 @@ func hash(s string) int64 {
 // inItem marks the contexts of items: a call from one is nested.
 type inItem struct{}
 
-// begin claims the world for one call.
-func (w *World) begin(ctx context.Context) error {
+// begin claims the world for one call, which its errors name.
+func (w *World) begin(ctx context.Context, call string) error {
+	refused := func(why error) error { return &CallError{call, w.rank, why} }
 	if !w.comm.AnyThread() && ctx.Value(inItem{}) != nil {
-		return ErrNested
+		return refused(ErrNested)
 	}
 	if !w.busy.CompareAndSwap(false, true) {
-		return ErrWorldBusy
+		return refused(ErrWorldBusy)
 	}
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var err error
 	switch {
 	case w.closed:
-		err = ErrClosed
+		err = refused(ErrClosed)
 	case w.broken != nil:
 		err = w.broken
 	default:
@@ -148,7 +149,7 @@ func (w *World) end() { w.busy.Store(false) }
 // not keep the ranks from meeting; if it has ended on a rank that passes nil,
 // the result is a [*CancelError].
 func (w *World) Agree(ctx context.Context, err error) error {
-	if berr := w.begin(ctx); berr != nil {
+	if berr := w.begin(ctx, "Agree"); berr != nil {
 		return berr
 	}
 	c := newCall(w, &Options{})
@@ -172,7 +173,7 @@ func (w *World) Agree(ctx context.Context, err error) error {
 // call it. Calls after it return [ErrClosed]; a second Close does nothing and
 // returns nil. The communicator that the world was made from is not touched.
 func (w *World) Close() error {
-	err := w.begin(context.Background())
+	err := w.begin(context.Background(), "Close")
 	switch {
 	case errors.Is(err, ErrClosed):
 		return nil
