@@ -1,11 +1,15 @@
 // Package einsum plans contractions of any number of tensors and runs them on
-// an execution engine.
+// an execution engine. One contraction, in one call:
+//
+//	c, err := einsum.Contract(e, "ij,jk->ik", a, b)
+//
+// One that is needed often, or in slices, is planned and prepared first:
 //
 //	s, err := einsum.Parse("ij,jk,kl->il")
 //	plan, err := einsum.FindPlan(ctx, s, shapes, einsum.PlanOptions{}) // once
 //	ready, err := plan.Prepare(e, a.Spec(), b.Spec(), c.Spec()) // once per engine
 //	err = ready.Load(a, b, c)
-//	out, err := engine.Zeros(e, dtype, plan.OutputShape()...)
+//	out, err := engine.Zeros(e, dtype, plan.SliceShape()...)
 //	err = ready.Run(out, 0)                              // as often as needed
 //	err = ready.Close()
 //
@@ -44,7 +48,7 @@
 //
 //  1. One goroutine at a time uses a [Prepared], as it does its engine.
 //  2. Operands are not changed or released between [Prepared.Load] and the last
-//     run that reads them.
+//     run.
 //  3. [Prepared.Close] comes before the engine's Close.
 //
 // # Errors

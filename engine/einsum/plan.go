@@ -182,7 +182,7 @@ func (p *Plan) String() string {
 		} else {
 			b.WriteString(", ")
 		}
-		fmt.Fprintf(&b, "%v (%d) in %d", p.tree.labels[c.label], p.tree.sizes[c.label], c.parts)
+		fmt.Fprintf(&b, "%s (%d) in %d", p.tree.labels[c.label].text(p.subscripts.numbers()), p.tree.sizes[c.label], c.parts)
 	}
 	if len(p.cuts) > 0 {
 		b.WriteByte('\n')
@@ -202,16 +202,18 @@ type Step struct {
 	Operations  float64 // multiply-adds
 	Elements    int     // of the result
 	Shared      bool    // it is the same in every slice
+
+	numbers bool // tell labels by number
 }
 
 // String is a line: labels, multiply-adds, elements of the result.
 func (s Step) String() string {
 	var b strings.Builder
-	writeLabels(&b, s.Left)
+	writeLabels(&b, s.Left, s.numbers)
 	b.WriteByte(',')
-	writeLabels(&b, s.Right)
+	writeLabels(&b, s.Right, s.numbers)
 	b.WriteString("->")
-	writeLabels(&b, s.Result)
+	writeLabels(&b, s.Result, s.numbers)
 	fmt.Fprintf(&b, "  %.4g multiply-adds, %d elements", s.Operations, s.Elements)
 	if s.Shared {
 		b.WriteString(", shared")
@@ -227,7 +229,7 @@ func (p *Plan) Steps() []Step {
 	if t == nil {
 		return nil
 	}
-	varies := t.varying(p.cuts)
+	varies, numbers := t.varying(p.cuts), p.subscripts.numbers()
 	name := func(s set) []Label {
 		labels := []Label{}
 		for l := range s.all() {
@@ -242,6 +244,7 @@ func (p *Plan) Steps() []Step {
 		steps = append(steps, Step{
 			Left: name(t.nodes[nd.left].labels), Right: name(t.nodes[nd.right].labels), Result: name(nd.labels),
 			Operations: t.work(nd, p.sizes), Elements: elements, Shared: len(p.cuts) > 0 && !varies[i],
+			numbers: numbers,
 		})
 	}
 	return steps

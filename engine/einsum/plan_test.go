@@ -52,6 +52,7 @@ func TestNewPlanRefuses(t *testing.T) {
 		{"no path", "i,i->", [][]int{{2}, {2}}, nil, ErrPath, None, None, None, "need 1 steps"},
 		{"long path", "i,i->", [][]int{{2}, {2}}, Path{{0, 1}, {0, 1}}, ErrPath, None, None, 1, "consumed"},
 		{"out of range", "i,i->", [][]int{{2}, {2}}, Path{{0, 2}}, ErrPath, None, None, 0, "position 2"},
+		{"numbered as made", "i,i,i->", [][]int{{2}, {2}, {2}}, Path{{0, 1}, {2, 3}}, ErrPath, None, None, 1, "ssa_to_linear"},
 		{"below range", "i,i->", [][]int{{2}, {2}}, Path{{-1, 0}}, ErrPath, None, None, 0, "position -1"},
 		{"twice", "i,i->", [][]int{{2}, {2}}, Path{{1, 1}}, ErrPath, None, None, 0, "twice"},
 	} {

@@ -262,7 +262,8 @@ func (r *Prepared) place(node int, spec engine.Spec) (*engine.Tensor, error) {
 
 // Load gives the operands that the following runs read, of the specs that the
 // plan was prepared for. They stay the caller's, who must not change or
-// release them while runs read them.
+// release them before the last run: one that was released is
+// [engine.ErrReleased].
 func (r *Prepared) Load(operands ...*engine.Tensor) error {
 	if !r.inUse.TryLock() {
 		return errInUse

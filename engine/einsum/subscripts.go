@@ -10,12 +10,41 @@ import (
 
 // Label names an index of a contraction. In text a label is one letter and
 // its number is the letter's code point; programs that make their labels may
-// use any numbers from 0 on.
+// use any numbers from 0 on, or [Symbol] for labels that print well.
 type Label int32
 
+// Symbol is the i-th label that text can name, i ≥ 0: a … z, A … Z, then code
+// points from 192 on, as opt_einsum and cotengra number theirs, but without those
+// that are spaces. Programs that make their labels with it print subscripts that
+// [Parse], opt_einsum and cotengra read.
+func Symbol(i int) Label {
+	const letters = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+	switch {
+	case i < 0:
+		return Label(i) // refused by NewSubscripts
+	case i < len(letters):
+		return Label(letters[i])
+	}
+	r := i + 192 - len(letters)
+	for _, gap := range noLetters {
+		if r >= gap.from {
+			r += gap.count
+		}
+	}
+	return Label(r)
+}
+
+// noLetters are the code points from 192 on for which isLetter is false: spaces,
+// surrogates and the replacement character.
+var noLetters = [...]struct{ from, count int }{
+	{0x1680, 1}, {0x2000, 11}, {0x2028, 2}, {0x202F, 1}, {0x205F, 1}, {0x3000, 1}, {0xD800, 0x800}, {0xFFFD, 1},
+}
+
 // String is the letter, or #n for a number that no letter stands for.
-func (l Label) String() string {
-	if l >= 0 && isLetter(rune(l)) {
+func (l Label) String() string { return l.text(false) }
+
+func (l Label) text(number bool) string {
+	if !number && isLetter(rune(l)) {
 		return string(rune(l))
 	}
 	return fmt.Sprintf("#%d", int32(l))
@@ -128,23 +157,36 @@ func (s Subscripts) Input(k int) []Label { return slices.Clone(s.inputs[k]) }
 // Output returns a copy of the labels of the output.
 func (s Subscripts) Output() []Label { return slices.Clone(s.output) }
 
-// String writes the subscripts as [Parse] reads them, as far as every label
-// has a letter.
+// String writes the subscripts as [Parse] reads them or, where a label has no
+// letter, all labels by number: "#0#1,#1#2->#0#2". See [Symbol].
 func (s Subscripts) String() string {
 	var b strings.Builder
+	numbers := s.numbers()
 	for k, labels := range s.inputs {
 		if k > 0 {
 			b.WriteByte(',')
 		}
-		writeLabels(&b, labels)
+		writeLabels(&b, labels, numbers)
 	}
 	b.WriteString("->")
-	writeLabels(&b, s.output)
+	writeLabels(&b, s.output, numbers)
 	return b.String()
 }
 
-func writeLabels(b *strings.Builder, labels []Label) {
+// numbers reports whether a label has no letter, so that all are told by number.
+func (s Subscripts) numbers() bool {
+	for _, labels := range s.inputs {
+		for _, l := range labels {
+			if !isLetter(rune(l)) {
+				return true
+			}
+		}
+	}
+	return false // labels of the output are in operands
+}
+
+func writeLabels(b *strings.Builder, labels []Label, numbers bool) {
 	for _, l := range labels {
-		b.WriteString(l.String())
+		b.WriteString(l.text(numbers))
 	}
 }

@@ -47,12 +47,40 @@ func TestParseRefuses(t *testing.T) {
 	}
 }
 
+// TestSymbol: the letters of opt_einsum's get_symbol at its corners, all different,
+// all read back.
+func TestSymbol(t *testing.T) {
+	for i, want := range map[int]rune{0: 'a', 25: 'z', 26: 'A', 51: 'Z', 52: 'À', 200: 'Ŕ', 5000: 'ᐔ'} {
+		if got := Symbol(i); got != Label(want) {
+			t.Errorf("Symbol(%d) is %v, want %c", i, got, want)
+		}
+	}
+	last := Symbol(51)
+	for i := 52; i < 70000; i++ {
+		l := Symbol(i)
+		if i > 52 && l <= last {
+			t.Fatalf("Symbol(%d) is %d, after %d", i, l, last)
+		}
+		last = l
+		if i > 6000 && i < 50000 {
+			continue // one block of plain symbols after another
+		}
+		text := l.String() + "->" + l.String()
+		if s, err := Parse(text); err != nil || s.Output()[0] != l {
+			t.Fatalf("Symbol(%d): %q is read as %v, %v", i, text, s, err)
+		}
+	}
+	if _, err := NewSubscripts([][]Label{{Symbol(-1)}}, nil); !errors.Is(err, ErrLabel) {
+		t.Errorf("a negative number: %v", err)
+	}
+}
+
 func TestIntegerLabels(t *testing.T) {
 	s, err := NewSubscripts([][]Label{{1000, 7}, {7, 2}}, []Label{2, 1000})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, want := s.String(), "Ϩ#7,#7#2->#2Ϩ"; got != want {
+	if got, want := s.String(), "#1000#7,#7#2->#2#1000"; got != want {
 		t.Errorf("written as %q, want %q", got, want)
 	}
 	if _, err := NewSubscripts([][]Label{{-1}}, nil); !errors.Is(err, ErrLabel) {

@@ -138,7 +138,11 @@ func checkStep(step int, pair [2]int, live, operands int) error {
 	}
 	for _, at := range pair {
 		if at < 0 || at >= live {
-			return wrongStep(step, "position %d is out of range; %d tensors are on the list", at, live)
+			hint := ""
+			if live <= at && at < operands+step {
+				hint = ", from 0 on; a path that numbers tensors as they are made (SSA) has to be converted to positions, as by opt_einsum's ssa_to_linear"
+			}
+			return wrongStep(step, "position %d is out of range; %d tensors are on the list%s", at, live, hint)
 		}
 	}
 	if pair[0] == pair[1] {

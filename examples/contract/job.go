@@ -35,11 +35,12 @@ func (p *problem[T]) plan(ctx context.Context, o *options) (*einsum.Plan, error)
 	} else if plan, err = einsum.NewPlan(p.subscripts, p.shapes, p.path); err == nil {
 		plan, err = plan.SliceTo(limits)
 	}
-	if errors.Is(err, einsum.ErrLimit) {
-		return nil, fmt.Errorf("%s: --memory %v: %w", p.name, o.memory, err)
+	if limit := (*einsum.LimitError)(nil); errors.As(err, &limit) {
+		least := size(limit.Least * each)
+		return nil, fmt.Errorf("%s: --memory %v: the largest intermediate of a slice cannot be cut to that: give --memory %v, or another path", p.name, o.memory, least)
 	}
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("%s: %w", p.name, err)
 	}
 	if n := plan.Slices(); n > mostSlices {
 		return nil, fmt.Errorf("%s: %d slices, at most %d are possible: lower --slices (%d), or raise --memory (%v)", p.name, n, mostSlices, o.slices, o.memory)
@@ -57,7 +58,10 @@ func (p *problem[T]) plan(ctx context.Context, o *options) (*einsum.Plan, error)
 
 // newJob makes the operands of a planned problem.
 func newJob[T number](p *problem[T], plan *einsum.Plan) (*job[T], error) {
-	j := &job[T]{problem: p, plan: plan}
+	j := &job[T]{problem: p, plan: plan, operands: p.tensors}
+	if p.tensors != nil {
+		return j, nil
+	}
 	for k, shape := range p.shapes {
 		t, err := engine.FromSlice(p.operand(k), shape...)
 		if err != nil {

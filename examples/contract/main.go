@@ -2,9 +2,14 @@
 // or of one machine without MPI: the network is cut into slices, the slices are
 // the items, and each lane contracts them on a warm engine of its own.
 //
-// The network comes from a file in the format of the einsum benchmark, or is
-// that of the amplitudes of a random quantum circuit, which the program checks
-// against the circuit's state vector. With equal flags for threads, provider and
+// The network comes from a JSON file, with operands in .npy files or, as in the
+// einsum benchmark, made up:
+//
+//	{"format": "ij,jk->ik", "operands": ["a.npy", "b.npy"]}
+//
+// docs/networks.md has the whole format. Without a file it is the network of the
+// amplitudes of a random quantum circuit, which the program checks against the
+// circuit's state vector. With equal flags for threads, provider and
 // slices the result has the same bits on any number of ranks and lanes.
 package main
 

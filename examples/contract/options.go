@@ -49,8 +49,10 @@ the ranks of an MPI job and the lanes of each rank, each lane on an engine of
 its own.
 
   contract                                a random quantum circuit, checked
-  contract --file problem.json            a problem in the format of the einsum benchmark
+  contract --file problem.json            a network of yours, or one of the einsum benchmark
   mpirun -n 4 contract --file problem.json --lanes 2
+
+A network of yours: {"format": "ij,jk->ik", "operands": ["a.npy", "b.npy"]}
 
 `
 
@@ -61,7 +63,7 @@ func parseOptions(args []string, out io.Writer) (*options, error) {
 	f := flag.NewFlagSet("contract", flag.ContinueOnError)
 	f.SetOutput(io.Discard)
 	f.StringVar(&o.file, "file", "", "problem `file` (JSON); without it a circuit is contracted")
-	f.StringVar(&o.path, "path", "opt_size", "`name` of the contraction path in the file: opt_size or opt_flops, or own for the planner's")
+	f.StringVar(&o.path, "path", "", "`name` of the contraction path in the file, or own for the planner's (default opt_size where the file has one, else own)")
 	f.StringVar(&o.circuit, "circuit", defaultCircuit, "random circuit of `RxCxD`: rows and columns of qubits, cycles of gates")
 	f.Uint64Var(&o.seed, "seed", 1, "seed of the circuit's gates and output bits")
 	f.IntVar(&o.open, "open", defaultOpen, "qubits of the circuit whose output is left open: 2^`n` amplitudes at once")

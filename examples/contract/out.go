@@ -34,8 +34,12 @@ type keeper[T number] struct {
 // openKeeper makes the file of --out or, with --resume, goes on with it. The
 // fingerprint stands for all that the bits of a slice depend on.
 func openKeeper[T number](o *options, j *job[T], target engine.Target, ranks, laneCount int) (*keeper[T], error) {
+	fingerprint, err := j.fingerprint(o, target)
+	if err != nil {
+		return nil, err
+	}
 	opt := store.Options{
-		Fingerprint: j.fingerprint(o, target),
+		Fingerprint: fingerprint,
 		About:       store.About{Program: "contract", Ranks: ranks, Lanes: laneCount},
 	}
 	open := store.Create
@@ -67,16 +71,25 @@ func openKeeper[T number](o *options, j *job[T], target engine.Target, ranks, la
 
 // fingerprint names the problem and how it is computed, in words where that is
 // short.
-func (j *job[T]) fingerprint(o *options, target engine.Target) string {
+func (j *job[T]) fingerprint(o *options, target engine.Target) (string, error) {
 	hash := store.Fingerprint(fmt.Append(nil, j.subscripts), fmt.Append(nil, j.shapes), fmt.Append(nil, j.plan.Path()), fmt.Append(nil, j.plan.Cuts()))
-	return store.Problem(
-		store.Part{Name: "problem", Value: j.name},
-		store.Part{Name: "type", Value: engine.DTypeOf[T]().String()},
-		store.Part{Name: "slices", Value: fmt.Sprint(j.plan.Slices())},
-		store.Part{Name: "threads", Value: fmt.Sprint(o.threads)},
-		store.Part{Name: "provider", Value: target.Provider},
-		store.Part{Name: "kernel", Value: target.Detail},
-		store.Part{Name: "plan", Value: hash})
+	parts := []store.Part{
+		{Name: "problem", Value: j.name},
+		{Name: "type", Value: engine.DTypeOf[T]().String()},
+		{Name: "slices", Value: fmt.Sprint(j.plan.Slices())},
+		{Name: "threads", Value: fmt.Sprint(o.threads)},
+		{Name: "provider", Value: target.Provider},
+		{Name: "kernel", Value: target.Detail},
+		{Name: "plan", Value: hash},
+	}
+	if j.tensors != nil {
+		values, err := hashOf(j.tensors)
+		if err != nil {
+			return "", err
+		}
+		parts = append(parts, store.Part{Name: "operands", Value: values})
+	}
+	return store.Problem(parts...), nil
 }
 
 // source gives the numbers of all slices.

@@ -2,6 +2,7 @@ package main
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -26,22 +27,26 @@ type problem[T number] struct {
 	shapes     [][]int
 	path       einsum.Path // nil: the planner finds one
 	operand    func(k int) []T
+	tensors    []*engine.Tensor // the operands, where they come from files
 	// check compares the whole output with an independent value and says in
 	// a few words what it compared, or why there was nothing to compare.
 	check func(output []T) (string, error)
 }
 
-// fileProblem is a problem as its file has it.
+// fileProblem is a problem as its file has it; the page docs/networks.md has the
+// format.
 type fileProblem struct {
 	Name       string              `json:"name"`
 	DType      string              `json:"dtype"`
 	NumTensors int                 `json:"num_tensors"`
 	Format     string              `json:"format"`
+	Operands   []string            `json:"operands"`
 	Shapes     [][]int             `json:"shapes"`
 	Paths      map[string]filePath `json:"paths"`
 
 	subscripts einsum.Subscripts
 	paths      map[string]einsum.Path
+	tensors    []*engine.Tensor // of Operands; nil: the values are made up
 }
 
 type filePath struct {
@@ -98,8 +103,13 @@ func parseProblem(file string, data []byte) (*fileProblem, error) {
 	fault := func(place string, err error, action string) error {
 		return &fileError{File: file, Place: place, Err: err, Action: action}
 	}
+	if f.Operands != nil {
+		if err := f.readOperands(file); err != nil {
+			return nil, err
+		}
+	}
 	if f.Name == "" {
-		return nil, fault(`"name"`, errors.New("missing"), "the operands' values depend on it")
+		return nil, fault(`"name"`, errors.New("missing"), "the operands' values depend on it where \"operands\" names no files")
 	}
 	if _, err := f.dtype(); err != nil {
 		return nil, fault(`"dtype"`, err, "")
@@ -108,11 +118,11 @@ func parseProblem(file string, data []byte) (*fileProblem, error) {
 	if f.subscripts, err = einsum.Parse(f.Format); err != nil {
 		return nil, fault(`"format"`, err, "")
 	}
+	if f.NumTensors == 0 {
+		f.NumTensors = len(f.Shapes)
+	}
 	if n := f.subscripts.Operands(); n != f.NumTensors || n != len(f.Shapes) {
 		return nil, fault(`"shapes"`, fmt.Errorf("%d shapes and num_tensors %d for the %d operands of the format", len(f.Shapes), f.NumTensors, n), "make them agree")
-	}
-	if len(f.Paths) == 0 {
-		return nil, fault(`"paths"`, errors.New("missing"), "give at least one path")
 	}
 	f.paths = make(map[string]einsum.Path)
 	for _, name := range slices.Sorted(maps.Keys(f.Paths)) {
@@ -229,19 +239,24 @@ func problemOf[T number](in *input, o *options) (*problem[T], error) {
 	return any(p).(*problem[T]), nil
 }
 
-// ownPath is the name of the path that the planner finds.
-const ownPath = "own"
+// ownPath is the name of the path that the planner finds, firstPath that of the
+// one that is taken where none is asked for and the file has it.
+const (
+	ownPath   = "own"
+	firstPath = "opt_size"
+)
 
 // filedProblem is the file's problem along one of its paths, or the planner's.
 func filedProblem[T number](f *fileProblem, pathName string) (*problem[T], error) {
-	path, ok := f.paths[pathName]
-	if !ok && pathName != ownPath {
+	path, ok := f.paths[cmp.Or(pathName, firstPath)]
+	if !ok && pathName != "" && pathName != ownPath {
 		known := strings.Join(append(slices.Sorted(maps.Keys(f.paths)), ownPath), ", ")
 		return nil, fmt.Errorf("problem %s has no path %q; give --path one of: %s", f.Name, pathName, known)
 	}
 	return &problem[T]{
 		name: f.Name, subscripts: f.subscripts, shapes: f.Shapes, path: path,
 		operand: func(k int) []T { return fill[T](f.Name, k, f.Shapes[k]) },
+		tensors: f.tensors,
 	}, nil
 }
 

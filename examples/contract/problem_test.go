@@ -4,10 +4,13 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 	"unicode/utf8"
 
+	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/npy"
 	"github.com/hataori/hataori-go/engine/ref"
 )
 
@@ -64,8 +67,6 @@ func TestParseProblemRefuses(t *testing.T) {
 		{"negative length", `[2,3]`, `[-2,3]`, `operand 0, axis 0`},
 		{"too large", `[2,3],[3,4]`, `[4611686018427387904,3],[3,4]`, `operand 0`},
 		{"fractional length", `[2,3]`, `[2.5,3]`, `line 2`},
-		{"no paths", `"opt_size":{"path":[[0,1],[0,1]],"log2_size":3.0,"log10_flops":1.6},
-"opt_flops":{"path":[[1,2],[0,1]],"log2_size":3.0,"log10_flops":1.6}`, ``, `"paths": missing`},
 		{"short path", `[[0,1],[0,1]]`, `[[0,1]]`, `"opt_size": einsum: wrong path: 2 tensors are left`},
 		{"long path", `[[0,1],[0,1]]`, `[[0,1],[0,1],[0,1]]`, `step 2`},
 		{"step out of range", `[[1,2],[0,1]]`, `[[1,3],[0,1]]`, `"opt_flops": einsum: wrong path: step 0: position 3`},
@@ -134,4 +135,54 @@ func FuzzGolden(f *testing.F) {
 			t.Error("a wrong norm agrees")
 		}
 	})
+}
+
+// TestOwnOperands contracts arrays from files, along the planner's path: a real
+// problem of two lines, and what does not fit.
+func TestOwnOperands(t *testing.T) {
+	dir := t.TempDir()
+	write := func(name string, x *engine.Tensor, err error) {
+		t.Helper()
+		if err := errors.Join(err, npy.WriteFile(filepath.Join(dir, name), x)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	a, err := engine.FromSlice([]float64{1, 2, 3, 4, 5, 6}, 2, 3)
+	write("a.npy", a, err)
+	b, err := engine.FromSlice([]float64{1, 4, 2, 5, 3, 6}, 3, 2)
+	write("b.npy", b, err)
+	c, err := engine.FromSlice([]complex64{1, 2}, 2)
+	write("c.npy", c, err)
+
+	file := filepath.Join(dir, "p.json")
+	f, err := parseProblem(file, []byte(`{"format":"ij,jk->ik","operands":["a.npy","b.npy"]}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := filedProblem[float64](f, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if got, want := runSerial(t, ref.New(), p, 2), []float64{14, 32, 32, 77}; !slices.Equal(got, want) {
+		t.Errorf("a·b is %v, want %v", got, want)
+	}
+	for text, says := range map[string]string{
+		`{"format":"ij,jk->ik","operands":["a.npy","none.npy"]}`:                               `"operands" 1`,
+		`{"format":"ij,jk->ik","operands":["a.npy","a.npy"],"paths":{"own":{"path":[[0,1]]}}}`: "label j has length 2 here but 3",
+		`{"format":"ij,jk->ik","operands":["a.npy"]}`:                                          "1 shapes",
+		`{"format":"ij,i->j","operands":["a.npy","c.npy"]}`:                                    "astype",
+		`{"format":"i->i","operands":["c.npy"]}`:                                               "complex64",
+		`{"format":"ij,jk->ik","operands":["a.npy","b.npy"],"shapes":[[2,3],[2,3]]}`:           `"shapes" says [2 3]`,
+		`{"format":"ij,jk->ik","operands":["a.npy","b.npy"],"shapes":[[2,3]]}`:                 "1 shapes for 2 operands",
+		`{"format":"ij,jk->ik","operands":["a.npy","b.npy"],"dtype":"complex128"}`:             "holds float64",
+	} {
+		if _, err := parseProblem(file, []byte(text)); err == nil || !strings.Contains(err.Error(), says) || !strings.Contains(err.Error(), file) {
+			t.Errorf("%s: %v, want %q", text, err, says)
+		}
+	}
+	same, err := hashOf(f.tensors)
+	other, err2 := hashOf([]*engine.Tensor{f.tensors[0], f.tensors[0]})
+	if err := errors.Join(err, err2); err != nil || same == other {
+		t.Errorf("other operands have the same hash %s: %v", same, err)
+	}
 }
