@@ -122,7 +122,7 @@ func Example_slices() {
 			shapes := [][]int{{8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}, {8, 8}}
 			if err = failed; err == nil {
 				const bytes = 256 // for the largest intermediate of a slice
-				plan, err = einsum.FindPlan(s, shapes, einsum.PlanOptions{Limits: einsum.Limits{Largest: bytes / 16}})
+				plan, err = einsum.FindPlan(ctx, s, shapes, einsum.PlanOptions{Limits: einsum.Limits{Largest: bytes / 16}})
 			}
 			for range shapes {
 				entries := make([]complex128, 64)

@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"context"
 	"errors"
 	"fmt"
 
@@ -14,7 +15,8 @@ import (
 //	c, err := einsum.Contract(e, "ij,jk->ik", a, b)
 //
 // It plans and prepares for this one call; what is contracted more than once is
-// planned once ([FindPlan]) and prepared once per engine ([Plan.Prepare]). Errors are
+// planned once ([FindPlan], whose search a context can end) and prepared once per
+// engine ([Plan.Prepare]). Errors are
 // an *[Error], or those of the engine.
 func Contract(e engine.Execution, subscripts string, operands ...*engine.Tensor) (*engine.Tensor, error) {
 	s, err := Parse(subscripts)
@@ -28,7 +30,7 @@ func Contract(e engine.Execution, subscripts string, operands ...*engine.Tensor)
 		}
 		shapes[k] = t.Shape().Ints()
 	}
-	p, err := FindPlan(s, shapes, PlanOptions{})
+	p, err := FindPlan(context.Background(), s, shapes, PlanOptions{})
 	if err != nil {
 		return nil, err
 	}

@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"context"
 	"errors"
 	"slices"
 	"testing"
@@ -46,7 +47,7 @@ func contractAs[T int32 | int64 | float32 | float64 | complex64 | complex128](t 
 	}
 	check(Contract(e, "ij,jk->ik", a, b))
 	s, _ := Parse("ij,jk->ik")
-	plan, err := FindPlan(s, [][]int{{2, 4}, {4, 2}}, PlanOptions{})
+	plan, err := FindPlan(context.Background(), s, [][]int{{2, 4}, {4, 2}}, PlanOptions{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -232,7 +232,7 @@ func ExampleNewSubscripts() {
 		fmt.Println(err)
 		return
 	}
-	plan, err := einsum.FindPlan(s, shapes, einsum.PlanOptions{})
+	plan, err := einsum.FindPlan(context.Background(), s, shapes, einsum.PlanOptions{})
 	if err != nil {
 		fmt.Println(err)
 		return
