@@ -32,14 +32,14 @@ var (
 	ErrDuplicate = errors.New("store: row is already there")
 
 	// ErrClosed: the File or Sink was closed.
-	ErrClosed = errors.New("store: already closed")
+	ErrClosed = errors.New("store: already closed: close after the last use, or open it again")
 
 	// ErrReadOnly: the File was opened with Open, for reading.
-	ErrReadOnly = errors.New("store: file is open for reading only")
+	ErrReadOnly = errors.New("store: file is open for reading only: open it with Resume to write")
 
 	// ErrBroken: an earlier failure to write leaves it open what reached
 	// the disk. Close the file and open it again.
-	ErrBroken = errors.New("store: an earlier write failed")
+	ErrBroken = errors.New("store: an earlier write failed: close the file and open it again")
 
 	// ErrUnsupported: a type, shape or setting that cannot be stored.
 	ErrUnsupported = errors.New("store: cannot be stored")

@@ -401,7 +401,7 @@ func (f *File) writable() error {
 	case f.readOnly:
 		return &Error{Op: "write", Path: f.path, Err: ErrReadOnly}
 	case f.broken != nil:
-		return &Error{Op: "write", Path: f.path, Err: errors.Join(ErrBroken, f.broken)}
+		return &Error{Op: "write", Path: f.path, Err: fmt.Errorf("%w: %w", ErrBroken, f.broken)}
 	}
 	return nil
 }

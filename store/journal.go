@@ -149,7 +149,7 @@ func (j *journal) cut(end int64) error {
 // of it stays.
 func (j *journal) write() error {
 	if j.broken != nil {
-		return &Error{Op: "write journal", Path: j.path, Err: errors.Join(ErrBroken, j.broken)}
+		return &Error{Op: "write journal", Path: j.path, Err: fmt.Errorf("%w: %w", ErrBroken, j.broken)}
 	}
 	endFrame(j.buf, 0)
 	if _, err := j.file.WriteAt(j.buf, j.size); err != nil {
@@ -179,7 +179,7 @@ func (j *journal) sync() error {
 		return nil
 	}
 	if j.broken != nil {
-		return &Error{Op: "sync journal", Path: j.path, Err: errors.Join(ErrBroken, j.broken)}
+		return &Error{Op: "sync journal", Path: j.path, Err: fmt.Errorf("%w: %w", ErrBroken, j.broken)}
 	}
 	if err := j.file.Sync(); err != nil {
 		// The kernel may have dropped what it could not write.
