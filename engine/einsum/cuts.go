@@ -41,7 +41,8 @@ func (p *Plan) SliceTo(limits Limits) (*Plan, error) {
 // of it shared are as bad as cuts that repeat it), and one place that gathers the
 // outputs of all slices (cuts of summed labels multiply them). The choice depends
 // on the plan and the limits alone. When no cuts meet the limits, the error is a
-// [*LimitError] with the smallest limit that was found to be met.
+// [*LimitError] with the smallest limit that was found to be met: largest
+// intermediates on their own, a peak beside the other limits.
 func (p *Plan) FindCuts(limits Limits) ([]Cut, error) {
 	if err := limits.check(); err != nil {
 		return nil, err
@@ -50,8 +51,8 @@ func (p *Plan) FindCuts(limits Limits) ([]Cut, error) {
 		return nil, noPlan(ErrSlice)
 	}
 	c := newCutter(p.subscripts, p.path, p.tree, limits)
-	if err := c.search(context.Background()); err != nil {
-		return nil, c.refineLeast(err)
+	if ctx := context.Background(); !c.search(ctx) {
+		return nil, c.failure(ctx)
 	}
 	_, inner := c.divide(c.parts)
 	cuts := make([]Cut, len(inner))
@@ -74,8 +75,9 @@ type cutter struct {
 	subscripts Subscripts
 	path       Path
 	limits     Limits
-	parts      []int // of each label
-	count      int   // their product
+	parts      []int  // of each label
+	count      int    // their product
+	nearest    [2]int // largest intermediate and peak that byMemory came to
 }
 
 func newCutter(s Subscripts, path Path, t *tree, limits Limits) *cutter {
@@ -91,16 +93,20 @@ func (c *cutter) reset() {
 	}
 }
 
-// search leaves parts that meet the limits, or returns why there are none. What it
+// search leaves parts that meet the limits, and says whether there are any. What it
 // finds is worth nothing if the context has ended.
-func (c *cutter) search(ctx context.Context) *LimitError {
+func (c *cutter) search(ctx context.Context) bool {
 	if !c.byTime(ctx) {
-		if err := c.byMemory(ctx); err != nil {
-			return err
+		if !c.byMemory(ctx) {
+			return false
+		}
+		parts, count := slices.Clone(c.parts), c.count
+		if !c.byTime(ctx) { // on to the number of slices
+			c.parts, c.count = parts, count
 		}
 	}
 	c.takeBack(ctx)
-	return nil
+	return true
 }
 
 // byTime cuts what costs least until the limits are met.
@@ -119,52 +125,70 @@ func (c *cutter) byTime(ctx context.Context) bool {
 }
 
 // byMemory cuts what saves most memory until the limits are met or nothing is
-// left to cut.
-func (c *cutter) byMemory(ctx context.Context) *LimitError {
+// left to cut. It keeps the largest intermediate and the peak that came nearest.
+func (c *cutter) byMemory(ctx context.Context) bool {
 	c.reset()
-	least, found := math.Inf(1), [2]int{}
-	for {
+	for least := math.Inf(1); ; {
 		largest, peak := c.memory(true)
 		if over := c.excess(largest, peak); over < least {
-			least, found = over, [2]int{largest, peak}
+			least, c.nearest = over, [2]int{largest, peak}
 		}
 		if least <= 1 {
-			return nil
+			return true
 		}
 		l := c.thriftiest(ctx)
 		if l == None {
-			break
+			return false
 		}
 		c.cut(l)
 	}
-	if c.limits.Largest > 0 && float64(found[0])/float64(c.limits.Largest) == least {
-		return &LimitError{What: "largest intermediate", Limit: c.limits.Largest, Least: found[0]}
-	}
-	return &LimitError{What: "peak", Limit: c.limits.Peak, Least: found[1]}
 }
 
-// refineLeast brings the figure of an error down, as far as a few tries find
-// lower limits that are met.
-func (c *cutter) refineLeast(e *LimitError) error {
+// failure says which limit cannot be met and the smallest of a few tries that is,
+// with the other limits as they are. Largest intermediates that cannot be had at any
+// peak come first, and alone.
+func (c *cutter) failure(ctx context.Context) *LimitError {
+	e := &LimitError{What: "largest intermediate", Limit: c.limits.Largest, Least: c.nearest[0]}
+	if c.limits.Peak > 0 {
+		limits := c.limits
+		limits.Peak = 0
+		if alone := c.with(limits); limits.Largest > 0 && !alone.search(ctx) {
+			return alone.failure(ctx)
+		}
+		e = &LimitError{What: "peak", Limit: c.limits.Peak, Least: c.nearest[1]}
+	}
+	met := func(limit int) bool { return c.with(e.raise(c.limits, limit)).search(ctx) }
+	for e.Least < math.MaxInt && !met(e.Least) {
+		e.Least += min(e.Least, math.MaxInt-e.Least)
+	}
 	below := e.Limit
 	for range 8 {
 		middle := below + (e.Least-below)/2
-		if middle == below {
+		if middle == below || e.Least == math.MaxInt {
 			break
 		}
-		limits := c.limits
-		if e.What == "peak" {
-			limits.Peak = middle
-		} else {
-			limits.Largest = middle
-		}
-		if newCutter(c.subscripts, c.path, c.tree, limits).search(context.Background()) == nil {
+		if met(middle) {
 			e.Least = middle
 		} else {
 			below = middle
 		}
 	}
 	return e
+}
+
+// raise returns limits with the one that could not be met set to another value.
+func (e *LimitError) raise(limits Limits, to int) Limits {
+	if e.What == "peak" {
+		limits.Peak = to
+	} else {
+		limits.Largest = to
+	}
+	return limits
+}
+
+// with is a cutter of the same tree for other limits.
+func (c *cutter) with(limits Limits) *cutter {
+	return newCutter(c.subscripts, c.path, c.tree, limits)
 }
 
 func (c *cutter) cut(l int) {
@@ -204,6 +228,11 @@ func (c *cutter) excess(largest, peak int) float64 {
 		over = max(over, float64(peak)/float64(c.limits.Peak))
 	}
 	return over
+}
+
+// peakLeads reports whether the peak is what has to come down first.
+func (c *cutter) peakLeads(largest, peak int) bool {
+	return c.limits.Peak > 0 && (c.limits.Largest == 0 || c.excess(0, peak) > c.excess(largest, 0))
 }
 
 // live estimates the elements that are alive at once along the path.
@@ -246,17 +275,15 @@ func (c *cutter) time() float64 {
 // memory won where a peak is too large; None if there is none.
 func (c *cutter) cheapest(ctx context.Context, tooLarge bool) int {
 	sizes, cuts := c.divide(c.parts)
-	byPeak := tooLarge && c.limits.Peak > 0
-	before, held := c.time(), 0.0
-	if byPeak {
-		held = float64(max(1, c.live(sizes, cuts)))
-	}
+	before, held, byPeak := c.time(), 0.0, false
 	best, least := None, math.Inf(1)
 	above := None
 	if tooLarge {
 		_, _, largest := c.measure(sizes, cuts)
-		above = largest / large
-		if c.limits.Peak == 0 {
+		live := c.live(sizes, cuts)
+		if byPeak = c.peakLeads(largest, live); byPeak {
+			above, held = largest/large, float64(max(1, live))
+		} else {
 			above = c.limits.Largest
 		}
 	}
@@ -289,7 +316,7 @@ func (c *cutter) thriftiest(ctx context.Context) int {
 	sizes, cuts := c.divide(c.parts)
 	_, _, largest := c.measure(sizes, cuts)
 	above := largest - 1
-	if c.limits.Peak > 0 {
+	if c.peakLeads(largest, c.live(sizes, cuts)) {
 		above = largest / large
 	}
 	before := over()

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"fmt"
 	"math"
 	"math/rand/v2"
 	"slices"
@@ -215,6 +216,74 @@ func TestLimitsThatCannotBeMet(t *testing.T) {
 	if err != nil || p.Cost().Largest > 1<<20 {
 		t.Errorf("a network with a large path: %v", err)
 	}
+}
+
+// The limit that an error names is met when it is given back: of one limit at once, of
+// two one after the other. A peak without bound changes nothing.
+func TestLimitsGivenBackAreMet(t *testing.T) {
+	seeds := []uint64{18, 24}
+	if testing.Short() {
+		seeds = seeds[:1]
+	}
+	for _, n := range seeds {
+		rng := rand.New(rand.NewPCG(n, 3))
+		s, shapes := randomGraph(rng, 12+rng.IntN(18))
+		o := PlanOptions{PathOptions: PathOptions{Trials: 8, Refined: 3, Seed: n, Objective: Objective(rng.IntN(2))}}
+		whole, err := FindPlan(t.Context(), s, shapes, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		low := Limits{Largest: 1 + rng.IntN(3), Peak: 1 + rng.IntN(60)}
+		for name, plan := range map[string]func(Limits) (*Plan, error){
+			"SliceTo":  whole.SliceTo,
+			"FindPlan": func(l Limits) (*Plan, error) { o := o; o.Limits = l; return FindPlan(t.Context(), s, shapes, o) },
+		} {
+			for _, limits := range []Limits{{Largest: low.Largest}, {Peak: low.Peak}, low} {
+				tries, asked := 0, limits
+				p, err := plan(limits)
+				for e := (*LimitError)(nil); errors.As(err, &e) && tries < 3; tries++ {
+					limits = e.raise(limits, e.Least)
+					p, err = plan(limits)
+				}
+				if most := min(1, asked.Largest) + min(1, asked.Peak); err != nil || tries > most {
+					t.Fatalf("network %d, %s, %+v: raised to %+v in %d times: %v", n, name, asked, limits, tries, err)
+				}
+				if c := p.Cost(); limits.Largest > 0 && c.Largest > limits.Largest || limits.Peak > 0 && c.Peak > limits.Peak {
+					t.Errorf("network %d, %s, %+v: largest %d, peak %d", n, name, limits, c.Largest, c.Peak)
+				}
+				if asked.Peak > 0 || limits.Largest == 0 {
+					continue
+				}
+				same, err := plan(Limits{Largest: limits.Largest, Peak: math.MaxInt})
+				if err != nil || same.Cost().Largest > limits.Largest {
+					t.Errorf("network %d, %s, %+v and no limit on the peak: %v", n, name, limits, err)
+				}
+			}
+		}
+	}
+	if text := (&LimitError{What: "peak", Limit: 5, Least: math.MaxInt}).Error(); strings.Contains(text, fmt.Sprint(math.MaxInt)) || !strings.Contains(text, "another path") {
+		t.Errorf("no limit at all: %s", text)
+	}
+}
+
+// randomGraph is a closed network of tensors of at most 6 axes with about as many
+// labels again.
+func randomGraph(rng *rand.Rand, nodes int) (Subscripts, [][]int) {
+	inputs, shapes := make([][]Label, nodes), make([][]int, nodes)
+	for l := range 2 * nodes {
+		size, ends := 2+rng.IntN(3), [2]int{rng.IntN(nodes), rng.IntN(nodes)}
+		if ends[0] == ends[1] || len(inputs[ends[0]]) > 5 || len(inputs[ends[1]]) > 5 {
+			continue
+		}
+		for _, k := range ends {
+			inputs[k], shapes[k] = append(inputs[k], Label(l)), append(shapes[k], size)
+		}
+	}
+	s, err := NewSubscripts(inputs, nil)
+	if err != nil {
+		panic(err)
+	}
+	return s, shapes
 }
 
 func TestPlanPrints(t *testing.T) {

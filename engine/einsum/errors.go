@@ -3,6 +3,7 @@ package einsum
 import (
 	"errors"
 	"fmt"
+	"math"
 )
 
 // What can be wrong with a contraction. Every error of this package about its
@@ -86,11 +87,15 @@ func wrongStep(step int, format string, args ...any) *Error {
 type LimitError struct {
 	What  string // "largest intermediate" or "peak"
 	Limit int    // what was asked for, in elements
-	Least int    // the smallest limit that was found to be met, in elements
+	Least int    // the smallest limit that was found to be met, in elements; math.MaxInt: none
 }
 
 // Error names the limit, and the one to set instead.
 func (e *LimitError) Error() string {
+	if e.Least == math.MaxInt {
+		return fmt.Sprintf("%v: the %s of a slice cannot be brought down to %d elements, nor to any number that can be addressed: take another path",
+			ErrLimit, e.What, e.Limit)
+	}
 	return fmt.Sprintf("%v: the %s of a slice cannot be brought down to %d elements; %d is the least that cutting reaches: "+
 		"raise the limit to that, or take another path", ErrLimit, e.What, e.Limit, e.Least)
 }

@@ -3,7 +3,6 @@ package einsum
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 )
 
@@ -41,29 +40,60 @@ func FindPlan(ctx context.Context, s Subscripts, shapes [][]int, o PlanOptions) 
 		return nil, err
 	}
 	f := planFinder{subscripts: s, network: n, limits: o.Limits, objective: o.Objective, budget: refineBudget / o.refined()}
-	for _, t := range trees[:min(o.refined(), len(trees))] {
+	trees = trees[:min(o.refined(), len(trees))]
+	if err := f.find(ctx, trees); err != nil {
+		return nil, err
+	}
+	if f.best != nil {
+		return f.best, nil
+	}
+	err = f.failure(ctx, trees)
+	return nil, cmp.Or(interrupted(ctx), err)
+}
+
+// find keeps the best plan of those that trees lead to.
+func (f *planFinder) find(ctx context.Context, trees []*tree) error {
+	for _, t := range trees {
 		p, tight, err := f.try(ctx, t, 0)
 		if err != nil {
-			return nil, err
+			return err
 		}
 		if !tight {
 			continue
 		}
-		dear, _, err := f.try(ctx, t, o.bound())
+		dear, _, err := f.try(ctx, t, f.limits.bound())
 		if err == nil {
-			err = cmp.Or(f.again(ctx, p, o.bound()), f.again(ctx, dear, o.bound()))
+			err = cmp.Or(f.again(ctx, p, f.limits.bound()), f.again(ctx, dear, f.limits.bound()))
 		}
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	if f.best == nil {
-		return nil, f.failure
+	return f.again(ctx, f.best, 0)
+}
+
+// failure says why no tree led to a plan. The smallest limit is one that a tree
+// meets which is tried whatever the limits are, or, if that is lower, one that a
+// second search meets.
+func (f *planFinder) failure(ctx context.Context, trees []*tree) error {
+	var e *LimitError
+	for _, c := range f.failed {
+		// A peak is told by trees whose largest intermediates can be had.
+		if x := c.failure(ctx); e == nil || x.What != e.What && x.What == "peak" || x.What == e.What && x.Least < e.Least {
+			e = x
+		}
 	}
-	if err := f.again(ctx, f.best, 0); err != nil {
-		return nil, err
+	if e == nil {
+		return f.tooLarge
 	}
-	return f.best, nil
+	if f.limits.Largest > 0 && f.limits.Peak > 0 || f.least >= e.Least {
+		return e
+	}
+	second := planFinder{subscripts: f.subscripts, network: f.network, limits: e.raise(f.limits, f.least), objective: f.objective, budget: f.budget}
+	if err := second.find(ctx, trees); err == nil && second.best != nil {
+		e.Least = f.least
+	}
+	return e
 }
 
 // interrupted is the error of a search whose context has ended, else nil.
@@ -95,7 +125,11 @@ type planFinder struct {
 	objective  Objective
 	budget     int // of refining, for each try
 	best       *Plan
-	failure    error // why there is none
+
+	// Why there is none.
+	tooLarge error     // the last plan that could not be addressed
+	failed   []*cutter // of trees that do not depend on the limits
+	least    int       // largest intermediate or peak that another came to
 }
 
 // again tries what a plan's path refines to with its labels cut.
@@ -114,7 +148,7 @@ func (f *planFinder) again(ctx context.Context, p *Plan, bound float64) error {
 
 // try refines a tree, which may be of the network with other sizes, and cuts it.
 // It keeps the plan if it is the best so far, and says whether memory is what
-// it had to be cut for. Without a plan that meets the limits it keeps the failure.
+// it had to be cut for.
 func (f *planFinder) try(ctx context.Context, t *tree, bound float64) (p *Plan, tight bool, err error) {
 	r := newRefiner(t, f.budget, bound, f.objective)
 	r.refine(ctx)
@@ -124,21 +158,26 @@ func (f *planFinder) try(ctx context.Context, t *tree, bound float64) (p *Plan, 
 	}
 	c := newCutter(f.subscripts, path, t, f.limits)
 	tight = c.excess(c.memory(false)) > 1
-	unmet := c.search(ctx)
+	met := c.search(ctx)
 	if err := interrupted(ctx); err != nil {
 		return nil, false, err
 	}
-	if err := unmet; err != nil {
-		if old := (*LimitError)(nil); f.failure == nil || errors.As(f.failure, &old) && err.Least < old.Least {
-			f.failure = err
+	if !met {
+		came := c.nearest[0]
+		if f.limits.Peak > 0 {
+			came = c.nearest[1]
+		}
+		if f.least == 0 || came < f.least {
+			f.least = came
+		}
+		if bound == 0 {
+			f.failed = append(f.failed, c)
 		}
 		return nil, tight, nil
 	}
 	_, cuts := c.divide(c.parts)
-	if p, err = newPlan(f.subscripts, path, t, cuts); err != nil { // too large to be addressed
-		if f.failure == nil {
-			f.failure = err
-		}
+	if p, err = newPlan(f.subscripts, path, t, cuts); err != nil {
+		f.tooLarge = err
 		return nil, tight, nil
 	}
 	if f.best == nil || f.better(p, f.best) {

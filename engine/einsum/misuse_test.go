@@ -251,3 +251,22 @@ func TestLabelsOfHugePrimeLength(t *testing.T) {
 		}
 	}
 }
+
+// What an engine cannot address is refused by the plan, empty or not.
+func TestShapesBeyondAddressing(t *testing.T) {
+	for _, shape := range [][]int{{0, math.MaxInt}, {1 << 40, 0, 1 << 40}, {1 << 59, 1}, {math.MaxInt, math.MaxInt}} {
+		s := mustParse(t, "abc"[:len(shape)]+"->")
+		_, err := NewPlan(s, [][]int{shape}, nil)
+		if e := (*Error)(nil); !errors.As(err, &e) || !errors.Is(err, ErrSize) || e.Operand != 0 {
+			t.Errorf("%v: %v", shape, err)
+		}
+	}
+	p := mustPlan(t, "ab->b", nil, []int{1<<59 - 1, 1})
+	r, err := p.Prepare(ref.New(), engine.SpecOf(engine.Complex128, p.OperandShape(0)...))
+	if err != nil {
+		t.Fatalf("the largest shape: %v", err)
+	}
+	if err := r.Close(); err != nil {
+		t.Error(err)
+	}
+}

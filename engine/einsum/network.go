@@ -89,21 +89,26 @@ func (n *network) shape(labels, sizes []int) []int {
 }
 
 // maxElements bounds one tensor: its bytes, at 16 per element, fit an int64.
-const maxElements = 1 << 59
+const maxElements = 1<<59 - 1
 
-// elements multiplies the sizes of labels; ok is false above maxElements.
+// elements multiplies the sizes of labels; ok is false above maxElements, also
+// without the sizes of 0: strides are products too.
 func (n *network) elements(labels, sizes []int) (count int, ok bool) {
-	product := uint64(1)
+	product, empty := uint64(1), false
 	ok = true
 	for _, l := range labels {
 		if sizes[l] == 0 {
-			return 0, true
+			empty = true
+			continue
 		}
 		hi, lo := bits.Mul64(product, uint64(sizes[l]))
 		if hi != 0 || lo > maxElements {
 			ok, lo = false, maxElements
 		}
 		product = lo
+	}
+	if empty {
+		product = 0
 	}
 	return int(product), ok
 }
