@@ -21,6 +21,17 @@
 //	in, out := []*engine.Tensor{a, b}, []*engine.Tensor{c}
 //	for … { err = e.Run(k, out, in) }
 //
+// # Where things are
+//
+//   - Tensors from numbers: [FromSlice] (no copy), [Upload], [Zeros], [Full], [Eye],
+//     [Arange], [Rand]; numbers from tensors: [Data] (no copy), [Download].
+//   - Views, which copy nothing: [Tensor.Reshape], [Tensor.Permute], [Tensor.Slice],
+//     [Tensor.Index], [Tensor.Diagonal].
+//   - Computing: [MatMul], [Dot], [Sum], and any operation by [Apply] or [Eval]; the
+//     forms that end in Into write to a tensor that exists. docs/operations.md lists
+//     the operations, package einsum contracts networks of tensors.
+//   - What engines are made of says "For engines" and is nothing for callers.
+//
 // # The caller's duties
 //
 //  1. One run at a time on one engine. A second concurrent caller gets

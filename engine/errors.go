@@ -64,6 +64,14 @@ func (o Operand) String() string {
 	return "input " + strconv.Itoa(int(o))
 }
 
+// tensor is the argument in errors that are about one tensor.
+func (o Operand) tensor() string {
+	if o == NoOperand {
+		return "the tensor"
+	}
+	return o.String()
+}
+
 // NoAxis stands for an error that is not about one axis.
 const NoAxis = -1
 
@@ -126,7 +134,7 @@ type DTypeError struct {
 }
 
 func (e *DTypeError) Error() string {
-	return fmt.Sprintf("engine: %s: %v is %v, want %s: convert it explicitly", e.Op, e.Operand, e.Got, e.Want)
+	return fmt.Sprintf("engine: %s: %v is %v, want %s: convert it explicitly", e.Op, e.Operand.tensor(), e.Got, e.Want)
 }
 
 // DomainError says which argument lies in the wrong memory domain.
@@ -137,7 +145,7 @@ type DomainError struct {
 }
 
 func (e *DomainError) Error() string {
-	return fmt.Sprintf("engine: %s: %v lies in %v, want %v: copy it explicitly", e.Op, e.Operand, e.Got, e.Want)
+	return fmt.Sprintf("engine: %s: %v lies in %v, want %v: copy it explicitly", e.Op, e.Operand.tensor(), e.Got, e.Want)
 }
 
 // AliasError says which output overlaps which other argument, or itself, in a

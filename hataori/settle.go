@@ -7,14 +7,14 @@ import (
 	"github.com/hataori/hataori-go/transport"
 )
 
+// MaxItems is the largest number of items in one collective call.
+const MaxItems = 1 << indexBits
+
 // A key orders the faults of all ranks; the lowest wins. It is
 // class · 2^60 + index · 2^20 + rank.
 const (
 	rankBits  = 20
 	indexBits = 40
-
-	// MaxItems is the largest number of items in one collective call.
-	MaxItems = 1 << indexBits
 )
 
 func (f *fault) key() int64 {
