@@ -35,7 +35,7 @@ func (p *problem[T]) plan(ctx context.Context, o *options) (*einsum.Plan, error)
 	} else if plan, err = einsum.NewPlan(p.subscripts, p.shapes, p.path); err == nil {
 		plan, err = plan.SliceTo(limits)
 	}
-	if limit := (*einsum.LimitError)(nil); errors.As(err, &limit) {
+	if limit := (*einsum.LimitError)(nil); errors.As(err, &limit) && limit.Least <= math.MaxInt/each {
 		least := size(limit.Least * each)
 		return nil, fmt.Errorf("%s: --memory %v: the largest intermediate of a slice cannot be cut to that: give --memory %v, or another path", p.name, o.memory, least)
 	}
@@ -167,6 +167,9 @@ func (j *job[T]) verify(r *report, golden *goldenEntry, output []T) (string, err
 		return compare(golden, r, output)
 	case j.check != nil:
 		return j.check(output)
+	}
+	if j.tensors == nil {
+		return "none: the operands' values are made up; give --golden to compare with a reference, \"operands\" in the file for your own", nil
 	}
 	return "none: give --golden to compare with a reference", nil
 }
