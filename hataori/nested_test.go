@@ -18,9 +18,9 @@ import (
 // the process holds does not grow.
 func TestRoundsOfNestedCalls(t *testing.T) {
 	const ranks, warm = 4, 30
-	rounds := 250
+	rounds := 150
 	if testing.Short() {
-		rounds = 100
+		rounds = 60
 	}
 	arrived, leave := make(chan bool), make(chan bool)
 	var before, after inUse
