@@ -67,13 +67,14 @@ check_seeds() {
 }
 
 # Left out are packages whose code runs on the goroutine of its caller alone, and whose callers are looked at here. Races of
-# the engine are looked for in its pool, with and without vector kernels.
+# the engine are looked for in its pool, with and without vector kernels, those of contractions where lanes and workers share a plan.
 check_race() {
   local alone='/engine/(cpu|native|ref|einsum|npy|gonumx)$|/internal/(picture|simulate|house)$' packages
   export CGO_ENABLED=1
   packages=$(go list -f '{{if or .TestGoFiles .XTestGoFiles}}{{.ImportPath}}{{end}}' ./... | grep -vE "$alone") || return 1
   # shellcheck disable=SC2086  # a list of packages
   go_test -race -short -skip '^Fuzz' $packages &&
+    go_test -race -short -run 'Shared|Branch|Workers|Caller' ./engine/einsum &&
     go test -race -vet=off -c -o "$build/cpu.race" ./engine/cpu && cd engine/cpu &&
     "$build/cpu.race" -test.short -test.skip 'TestSerial$|TestPortable$|TestBLAS' &&
     "$build/cpu.race" -test.short -test.run 'TestBLASFixedTiles$/^Dot' &&

@@ -28,7 +28,7 @@ func (p *nameless) Fit(g *engine.Gemm) engine.Misfit {
 }
 
 // Every type's products by a library, whatever the engine would rather do by itself.
-func TestLibraryProducts(t *testing.T) {
+func TestBLASProducts(t *testing.T) {
 	p := &nameless{Provider: library(t)}
 	for width := 1; width <= 2; width++ {
 		t.Run(fmt.Sprint("width ", width), func(t *testing.T) {

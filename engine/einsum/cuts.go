@@ -239,20 +239,24 @@ func (c *cutter) peakLeads(largest, peak int) bool {
 func (c *cutter) live(sizes []int, cuts []cut) int {
 	varies := c.varying(cuts)
 	now, most := 0, 0
-	for i := range c.nodes {
-		nd := &c.nodes[i]
-		made := nd.left != None || len(nd.kept) < len(nd.loops) // not an operand that is read in place
-		if made && i < len(c.nodes)-1 {
-			elements, _ := c.elements(nd.kept, sizes)
-			now = min(now+elements, maxElements)
-			most = max(most, now)
+	hold := func(nd *node) {
+		elements, _ := c.elements(nd.kept, sizes)
+		now = min(now+elements, maxElements)
+		most = max(most, now)
+	}
+	summed := func(nd *node) bool { return len(c.private(nd, sizes)) > 0 } // not read in place
+	for i := len(c.operands); i < len(c.nodes); i++ {
+		from := [2]*node{&c.nodes[c.nodes[i].left], &c.nodes[c.nodes[i].right]}
+		for _, below := range from {
+			if summed(below) {
+				hold(below)
+			}
 		}
-		if nd.left == None {
-			continue
+		if i < len(c.nodes)-1 {
+			hold(&c.nodes[i])
 		}
-		for _, from := range [2]int{nd.left, nd.right} {
-			below := &c.nodes[from]
-			if below.left == None && len(below.kept) == len(below.loops) || varies[i] && !varies[from] {
+		for k, below := range from {
+			if below.left == None && !summed(below) || varies[i] && !varies[[2]int{c.nodes[i].left, c.nodes[i].right}[k]] {
 				continue
 			}
 			elements, _ := c.elements(below.kept, sizes)
@@ -260,6 +264,20 @@ func (c *cutter) live(sizes []int, cuts []cut) int {
 		}
 	}
 	return most
+}
+
+// private lists the labels of an operand that are summed before any step: where all
+// are cut to single values it is read in place.
+func (c *cutter) private(nd *node, sizes []int) (labels []int) {
+	if nd.left != None {
+		return nil
+	}
+	for _, l := range nd.loops {
+		if sizes[l] != 1 && !nd.labels.has(l) {
+			labels = append(labels, l)
+		}
+	}
+	return labels
 }
 
 // time is what the slices take, in multiply-adds: see FindCuts.
@@ -321,7 +339,13 @@ func (c *cutter) thriftiest(ctx context.Context) int {
 	}
 	before := over()
 	best, least := None, math.Inf(1)
-	for _, l := range c.candidates(sizes, above) {
+	labels := c.candidates(sizes, above)
+	if len(labels) == 0 && c.limits.Peak > 0 {
+		for i := range c.operands {
+			labels = append(labels, c.private(&c.nodes[i], sizes)...)
+		}
+	}
+	for _, l := range labels {
 		f := c.factor(l)
 		if c.count > math.MaxInt32/f || ctx.Err() != nil {
 			continue

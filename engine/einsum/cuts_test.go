@@ -10,25 +10,25 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"github.com/hataori/hataori-go/engine"
+	"github.com/hataori/hataori-go/engine/ref"
 )
 
-// cheapestCut tries every path and every way to cut a small network, and returns
-// the fewest multiply-adds under a bound on the largest intermediate.
-func cheapestCut(t *testing.T, n *network, bound int) float64 {
-	best := math.Inf(1)
-	var cutAll func(tr *tree, parts []int, l int)
-	cutAll = func(tr *tree, parts []int, l int) {
+// everyPlan calls f with every path of a small network, and every way to cut it.
+func everyPlan(t *testing.T, n *network, f func(path Path, tr *tree, sizes []int, cuts []cut)) {
+	t.Helper()
+	var cutAll func(path Path, tr *tree, parts []int, l int)
+	cutAll = func(path Path, tr *tree, parts []int, l int) {
 		if l == len(parts) {
 			sizes, cuts := tr.divide(parts)
-			if operations, _, largest := tr.measure(sizes, cuts); largest <= bound {
-				best = min(best, operations)
-			}
+			f(path, tr, sizes, cuts)
 			return
 		}
 		for n := 1; n <= tr.sizes[l]; n++ {
 			if tr.sizes[l]%n == 0 {
 				parts[l] = n
-				cutAll(tr, parts, l+1)
+				cutAll(path, tr, parts, l+1)
 			}
 		}
 		parts[l] = 1
@@ -47,10 +47,128 @@ func cheapestCut(t *testing.T, n *network, bound int) float64 {
 		if err != nil {
 			t.Fatal(err)
 		}
-		cutAll(tr, slices.Repeat([]int{1}, len(n.labels)), 0)
+		cutAll(path, tr, slices.Repeat([]int{1}, len(n.labels)), 0)
 	}
 	try(nil, len(n.operands))
+}
+
+// cheapestCut is the fewest multiply-adds under a bound on the largest intermediate.
+func cheapestCut(t *testing.T, n *network, bound int) float64 {
+	t.Helper()
+	best := math.Inf(1)
+	everyPlan(t, n, func(_ Path, tr *tree, sizes []int, cuts []cut) {
+		if operations, _, largest := tr.measure(sizes, cuts); largest <= bound {
+			best = min(best, operations)
+		}
+	})
 	return best
+}
+
+// The limit on the peak that is said to be the least is met, and nearly always the least
+// of all paths and cuts: scratch alone may cost another line.
+func TestLeastPeakBesideEveryPlan(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 5))
+	networks, exact := 0, 0
+	for range 100 {
+		s, shapes := randomNetwork(rng, 2+rng.IntN(3), 2+rng.IntN(3))
+		n, err := newNetwork(s, shapes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		least := math.MaxInt
+		everyPlan(t, n, func(path Path, tr *tree, _ []int, cuts []cut) {
+			p, err := newPlan(s, path, tr, cuts)
+			if err != nil {
+				t.Fatal(err)
+			}
+			least = min(least, p.cost.Peak)
+		})
+		if least == 0 {
+			continue // nothing to bound
+		}
+		var e *LimitError
+		if _, err := FindPlan(context.Background(), s, shapes, PlanOptions{Limits: Limits{Peak: 1}}); !errors.As(err, &e) {
+			t.Fatalf("%v %v: %v, where %d is the least", s, shapes, err, least)
+		}
+		if e.Least < least || e.Least > least+lineElements {
+			t.Errorf("%v %v: %d is said to be the least, %d is", s, shapes, e.Least, least)
+		}
+		if p, err := FindPlan(context.Background(), s, shapes, PlanOptions{Limits: Limits{Peak: e.Least}}); err != nil || p.cost.Peak > e.Least {
+			t.Errorf("%v %v: the least is not met: %v", s, shapes, err)
+		}
+		if networks++; e.Least == least {
+			exact++
+		}
+	}
+	if networks < 30 || exact < networks*9/10 {
+		t.Errorf("the least of %d networks was found %d times", networks, exact)
+	}
+}
+
+// Operands are summed right before the step that reads them: of a product of many
+// vectors' sums two results and a sum are there at once.
+func TestSumsDoNotWait(t *testing.T) {
+	const n, length = 20, 7
+	inputs, shapes, path := make([][]Label, n), make([][]int, n), Path{{0, 1}}
+	for k := range inputs {
+		inputs[k], shapes[k] = []Label{0, Label(k + 1)}, []int{64, length}
+	}
+	for live := n - 1; live > 1; live-- {
+		path = append(path, [2]int{0, live - 1})
+	}
+	s, err := NewSubscripts(inputs, []Label{0})
+	if err != nil {
+		t.Fatal(err)
+	}
+	p, err := NewPlan(s, shapes, path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := p.Cost(); c.Peak != 3*64 {
+		t.Errorf("a peak of %d, %d is enough", c.Peak, 3*64)
+	}
+}
+
+// Labels without values make sums over nothing, whatever is cut beside them.
+func TestEmptyLabelsArePlanned(t *testing.T) {
+	rng := rand.New(rand.NewPCG(21, 6))
+	for range 60 {
+		s, shapes := drawCase(rng, 1+rng.IntN(5), []int{2, 3, 0, 1, 4, 0, 6})
+		p, err := FindPlan(context.Background(), s, shapes, PlanOptions{PathOptions: PathOptions{Trials: 2}, Limits: Limits{Largest: 1 + rng.IntN(20), Slices: rng.IntN(8)}})
+		if err != nil {
+			t.Fatalf("%v %v: %v", s, shapes, err)
+		}
+		values, operands := make([][]complex128, len(shapes)), make([]*engine.Tensor, len(shapes))
+		for k, shape := range shapes {
+			values[k] = make([]complex128, product(shape))
+			for i := range values[k] {
+				values[k][i] = complex(float64(rng.IntN(9)-4), 0)
+			}
+			operands[k] = tensorOf[float64](t, values[k], shape, false)
+		}
+		want := oracle(s, shapes, values)
+		for _, e := range []engine.Execution{ref.New(), engines(t, false)["native1"](t)} {
+			for i, x := range contract[float64](t, e, p, operands) {
+				if x != real(want[i]) {
+					t.Fatalf("%v %v, cuts %v: element %d is %v, want %v", s, shapes, p.Cuts(), i, x, want[i])
+				}
+			}
+			for i, x := range scaledValues(t, e, p, operands) {
+				if x != real(want[i]) {
+					t.Fatalf("%v %v, cuts %v, scaled: element %d is %v, want %v", s, shapes, p.Cuts(), i, x, want[i])
+				}
+			}
+		}
+	}
+}
+
+func scaledValues(t *testing.T, e engine.Execution, p *Plan, operands []*engine.Tensor) []float64 {
+	t.Helper()
+	x, exponent := contractScaled[float64](t, e, p, operands)
+	for i := range x {
+		x[i] = math.Ldexp(x[i], exponent)
+	}
+	return x
 }
 
 func TestFindPlanBesideTheCheapestCut(t *testing.T) {

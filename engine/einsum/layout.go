@@ -38,12 +38,12 @@ func (p *Plan) layOut() {
 	wanted := make([][]int, len(t.nodes))
 	root := len(t.nodes) - 1
 	wanted[root] = p.long(distinct(t.output))
-	for i := root; i >= 0; i-- {
+	if len(t.operands) == 1 {
+		p.layOutOperand(root, true)
+		return
+	}
+	for i := root; i >= len(t.operands); i-- {
 		nd := &t.nodes[i]
-		if nd.left == None {
-			p.layOutOperand(i, i == root)
-			continue
-		}
 		s := p.classify(i)
 		if s.kind == multiply {
 			p.orders[i], s.batch = wanted[i], wanted[i]
@@ -56,6 +56,11 @@ func (p *Plan) layOut() {
 			}
 		}
 		p.stages = append(p.stages, s)
+		for _, from := range [2]int{nd.left, nd.right} { // right before, so that sums do not wait in memory
+			if t.nodes[from].left == None {
+				p.layOutOperand(from, false)
+			}
+		}
 	}
 	slices.Reverse(p.stages)
 }
