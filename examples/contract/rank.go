@@ -86,9 +86,7 @@ func solve[T number](ctx context.Context, world *hataori.World, o *options, in *
 	var stats hataori.Stats
 	start := time.Now()
 	parts, err := evaluate(ctx, world, executor, watch.attach(hataori.Options{Stats: &stats}), j, o.keeps(), k)
-	if saved := world.Agree(context.WithoutCancel(ctx), watch.close()); err == nil {
-		err = saved
-	}
+	saved := world.Agree(context.WithoutCancel(ctx), watch.close())
 	if err != nil {
 		return explain(ctx, world, o, j, k, err)
 	}
@@ -97,7 +95,7 @@ func solve[T number](ctx context.Context, world *hataori.World, o *options, in *
 		r.Planning, r.Preparing = planned.Sub(began).Seconds(), prepared.Sub(planned).Seconds()
 		err = finish(o, in, j, k, parts, r, out)
 	}
-	return world.Agree(ctx, err)
+	return cmp.Or(world.Agree(ctx, err), saved) // the result is out where the recording could not be written
 }
 
 // evaluate contracts the slices on all ranks and returns their outputs on the

@@ -43,3 +43,19 @@ func TestWatch(t *testing.T) {
 		}
 	})
 }
+
+// A recording that cannot be written does not take the result with it.
+func TestTraceThatFailsLeavesTheResult(t *testing.T) {
+	if _, err := os.Stat("/dev/full"); err != nil {
+		t.Skip("skipped: ", err)
+	}
+	printed, errs := runRanks(t, 2, 1, "--circuit", "2x2x2", "--open", "2", "--trace", "/dev/full")
+	if !strings.Contains(printed, "agrees with the state vector") {
+		t.Errorf("printed %q", printed)
+	}
+	for rank, err := range errs {
+		if err == nil || !strings.Contains(err.Error(), "--trace /dev/full: ") {
+			t.Errorf("rank %d: %v", rank, err)
+		}
+	}
+}
