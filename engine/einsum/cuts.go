@@ -239,41 +239,38 @@ func (c *cutter) peakLeads(largest, peak int) bool {
 func (c *cutter) live(sizes []int, cuts []cut) int {
 	varies := c.varying(cuts)
 	now, most := 0, 0
-	hold := func(nd *node) {
-		elements, _ := c.elements(nd.kept, sizes)
+	hold := func(i int) {
+		elements, _ := c.elements(c.nodes[i].kept, sizes)
 		now = min(now+elements, maxElements)
 		most = max(most, now)
 	}
-	summed := func(nd *node) bool { return len(c.private(nd, sizes)) > 0 } // not read in place
+	inPlace := func(i int) bool { return c.nodes[i].left == None && len(c.private(i, sizes)) == 0 }
 	for i := len(c.operands); i < len(c.nodes); i++ {
-		from := [2]*node{&c.nodes[c.nodes[i].left], &c.nodes[c.nodes[i].right]}
+		from := [2]int{c.nodes[i].left, c.nodes[i].right}
 		for _, below := range from {
-			if summed(below) {
+			if c.nodes[below].left == None && !inPlace(below) {
 				hold(below)
 			}
 		}
 		if i < len(c.nodes)-1 {
-			hold(&c.nodes[i])
+			hold(i)
 		}
-		for k, below := range from {
-			if below.left == None && !summed(below) || varies[i] && !varies[[2]int{c.nodes[i].left, c.nodes[i].right}[k]] {
+		for _, below := range from {
+			if inPlace(below) || varies[i] && !varies[below] {
 				continue
 			}
-			elements, _ := c.elements(below.kept, sizes)
+			elements, _ := c.elements(c.nodes[below].kept, sizes)
 			now -= elements
 		}
 	}
 	return most
 }
 
-// private lists the labels of an operand that are summed before any step: where all
+// private lists the labels of operand k that are summed before any step: where all
 // are cut to single values it is read in place.
-func (c *cutter) private(nd *node, sizes []int) (labels []int) {
-	if nd.left != None {
-		return nil
-	}
-	for _, l := range nd.loops {
-		if sizes[l] != 1 && !nd.labels.has(l) {
+func (c *cutter) private(k int, sizes []int) (labels []int) {
+	for _, l := range c.nodes[k].loops {
+		if sizes[l] != 1 && !c.nodes[k].labels.has(l) {
 			labels = append(labels, l)
 		}
 	}
@@ -341,9 +338,10 @@ func (c *cutter) thriftiest(ctx context.Context) int {
 	best, least := None, math.Inf(1)
 	labels := c.candidates(sizes, above)
 	if len(labels) == 0 && c.limits.Peak > 0 {
-		for i := range c.operands {
-			labels = append(labels, c.private(&c.nodes[i], sizes)...)
+		for k := range c.operands {
+			labels = append(labels, c.private(k, sizes)...)
 		}
+		labels = slices.DeleteFunc(labels, func(l int) bool { return sizes[l] < 2 })
 	}
 	for _, l := range labels {
 		f := c.factor(l)

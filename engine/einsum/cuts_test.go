@@ -138,6 +138,9 @@ func TestEmptyLabelsArePlanned(t *testing.T) {
 		if err != nil {
 			t.Fatalf("%v %v: %v", s, shapes, err)
 		}
+		if _, err := FindPlan(context.Background(), s, shapes, PlanOptions{Limits: Limits{Peak: 1}}); err != nil && !errors.Is(err, ErrLimit) {
+			t.Fatalf("%v %v: %v", s, shapes, err)
+		}
 		values, operands := make([][]complex128, len(shapes)), make([]*engine.Tensor, len(shapes))
 		for k, shape := range shapes {
 			values[k] = make([]complex128, product(shape))
