@@ -23,6 +23,10 @@ const (
 	// packs the whole of the other operand for them. More parts than workers gain
 	// less than that costs (bench.sh contraction, workers).
 	leastPanel = 512
+	// leastTiles is how many tiles across a panel has at least where it packs
+	// nothing that another one packs too: a narrower one reads the other operand
+	// more often than it computes.
+	leastTiles = 4
 )
 
 // fixedPanels cuts independently of the width.
@@ -36,9 +40,12 @@ func fixedPanels(p gemmProvider, g *engine.Gemm) panels {
 
 // panelsFor cuts for width workers, into more parts than workers, since cores are not
 // equally fast all the time. A cut across the rows makes each part pack all of B,
-// where products pack it at all, and one across the columns all of A.
+// where products pack it at all, and one across the columns all of A: of an operand
+// that is packed each part gets its own share, or where those would be narrow, each
+// worker.
 func panelsFor(p gemmProvider, g *engine.Gemm, width int) panels {
 	c, n := tiles(p, g.DType), 2*width
+	least := leastTiles * n * max(c.rows, c.cols) // which is the wider one, turned products have across
 	packsA, packsB := false, false
 	switch x := p.p.(type) {
 	case nil:
@@ -50,6 +57,10 @@ func panelsFor(p gemmProvider, g *engine.Gemm, width int) panels {
 		}
 	}
 	switch {
+	case packsB && !packsA && g.N >= least:
+		return c.times(1, n, g)
+	case packsA && !packsB && g.M >= least:
+		return c.times(n, 1, g)
 	case packsB && !packsA && g.N >= width*c.cols:
 		return c.times(n/width, width, g)
 	case packsA && !packsB && g.M >= width*c.rows:

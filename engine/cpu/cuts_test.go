@@ -44,21 +44,28 @@ func TestPanelsCoverTheProduct(t *testing.T) {
 	}
 }
 
-// A product whose B is packed is not cut so that every part packs all of it.
+// A product whose B is packed is not cut so that every part packs all of it: each
+// packs a share of its own, or, where that would be narrow, two parts pack the same.
 func TestPanelsSharePacking(t *testing.T) {
 	p := gemmProvider{kind: own, p: native.New(native.Options{Limit: native.Portable})}
-	for _, turned := range []bool{false, true} {
-		g := engine.Gemm{DType: engine.Float64, M: 512, N: 512, K: 512, Batch: 1, Alpha: 1,
-			C: engine.Matrix{Row: 512, Col: 1}, A: engine.Matrix{Row: 512, Col: 1}, B: engine.Matrix{Row: 512, Col: 1}}
-		want := "2 4" // B packed, by two halves of the rows
-		if turned {
-			for _, m := range []*engine.Matrix{&g.C, &g.A, &g.B} {
-				m.Row, m.Col = m.Col, m.Row
+	for _, c := range []struct {
+		n    int
+		want string
+	}{{512, "1 8"}, {96, "2 4"}} {
+		for _, turned := range []bool{false, true} {
+			g := engine.Gemm{DType: engine.Float64, M: c.n, N: c.n, K: 1024, Batch: 1, Alpha: 1,
+				C: engine.Matrix{Row: c.n, Col: 1}, A: engine.Matrix{Row: 1024, Col: 1}, B: engine.Matrix{Row: c.n, Col: 1}}
+			want := c.want
+			if turned {
+				for _, m := range []*engine.Matrix{&g.C, &g.A, &g.B} {
+					m.Row, m.Col = m.Col, m.Row
+				}
+				g.A, g.B = g.B, g.A
+				want = want[2:] + " " + want[:1]
 			}
-			want = "4 2"
-		}
-		if c := panelsFor(p, &g, 4); fmt.Sprint(c.down, c.across) != want {
-			t.Errorf("turned %v: %d blocks down and %d across, want %s", turned, c.down, c.across, want)
+			if got := panelsFor(p, &g, 4); fmt.Sprint(got.down, got.across) != want {
+				t.Errorf("%d columns, turned %v: %d blocks down and %d across, want %s", c.n, turned, got.down, got.across, want)
+			}
 		}
 	}
 }

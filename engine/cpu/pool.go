@@ -44,9 +44,11 @@ type PoolOptions struct {
 	OnStart func(worker int) error
 
 	// Spin is how long a worker with nothing to do watches for work, or for
-	// the others to end, before it parks. After long parts it watches longer,
-	// what they took and at most 300 µs: parts that should take as long
-	// do not end at the same moment. 0 means 20 µs, negative not at all.
+	// the others to end, before it parks; waking it takes longer than a small
+	// operation. After long parts it watches longer, what they took and at most
+	// 300 µs: parts that should take as long do not end at the same moment. Where
+	// work came within 300 µs the last time, it watches as long again: operations
+	// come in series. 0 means 20 µs, negative not at all.
 	Spin time.Duration
 }
 
@@ -287,7 +289,7 @@ func (p *Pool) patience(took time.Duration) time.Duration {
 // waits for the others, and passes on a panic.
 func (p *Pool) settle() {
 	p.running.Add(-p.left.Swap(0))
-	p.waiter.until(p.patience(p.worked), func() bool { return p.running.Load() == 0 })
+	p.waiter.until(p.patience(longestSpin), func() bool { return p.running.Load() == 0 })
 	p.body, p.worked = nil, 0
 	if v := p.panicked.Swap(nil); v != nil {
 		panic(v)
@@ -368,15 +370,20 @@ func (p *Pool) work(w int, started func(error)) {
 	}
 	p.threads[w].Store(threadID())
 	started(nil)
+	series := time.Duration(0) // how long to watch since work came soon
 	for !p.closed.Load() {
 		if me.direct.CompareAndSwap(true, false) {
 			p.execute(w, w)
 		}
 		begin := time.Now()
 		p.take(w)
-		me.sleep.until(p.patience(time.Since(begin)), func() bool {
+		idle := time.Now()
+		me.sleep.until(p.patience(max(idle.Sub(begin), series)), func() bool {
 			return p.left.Load() > 0 || me.direct.Load() || p.closed.Load()
 		})
+		if series = 0; time.Since(idle) <= longestSpin {
+			series = longestSpin
+		}
 	}
 }
 

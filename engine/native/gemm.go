@@ -90,11 +90,14 @@ func Gemm[T Number](level Level, ws *Workspace, m, n, k int, alpha T, a, b Mat[T
 // Blocking. A strip of A, of a tile's rows by blockK, stays in the first-level
 // cache while the tiles along it are computed. A block of B, of blockK by as
 // many panels of a tile's columns as blockBytes holds, stays in the second while
-// the strips pass by. Where A has to be packed, as many strips as packedBytes
-// holds are packed at once.
+// the strips pass by; it is packed where all of B takes more, or lies spread over
+// more than spreadBytes, which the caches and the processor's list of pages have to
+// follow. Where A has to be packed, as many strips as packedBytes holds are packed
+// at once.
 const (
 	blockK      = 256
 	blockBytes  = 480 << 10
+	spreadBytes = 2 * blockBytes
 	packedBytes = 4 << 20
 )
 
@@ -172,10 +175,10 @@ func (g *product[T]) plan() {
 	}
 	// A is read where it lies if its rows are contiguous, or too few tiles
 	// follow for a packed copy to pay; B if packing it would cost more than the
-	// detours of reading it in place.
+	// detours of reading it in place: if it is small, and its rows lie near one another.
 	few := g.n <= 4*nr
 	g.directA = g.alpha == 1 && !g.a.conj && (g.a.cs == 1 || few)
-	g.directB = !g.b.conj && g.b.cs == 1 && (g.m <= 4*mr || g.k*g.n*size <= blockBytes)
+	g.directB = !g.b.conj && g.b.cs == 1 && (g.m <= 4*mr || g.k*g.n*size <= blockBytes && g.k*abs(g.b.rs)*size <= spreadBytes)
 	if limit := packedBytes / (size * g.kc); !g.directA && g.m > limit {
 		g.mc = blocks(g.m, limit/mr*mr, mr)
 	}
