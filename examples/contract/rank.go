@@ -178,7 +178,7 @@ func prepare[T number](o *options, p *problem[T], plan *einsum.Plan, laneCount i
 
 // newProvider finds who multiplies matrices. auto takes a BLAS library where
 // one is installed that lanes can call side by side, whatever their number, so
-// that the choice does not depend on it.
+// that the choice does not depend on it; one that the user named has to be there.
 func newProvider(name string) (engine.Provider, error) {
 	if name == "native" {
 		return native.New(native.Options{}), nil
@@ -188,7 +188,7 @@ func newProvider(name string) (engine.Provider, error) {
 	switch {
 	case err == nil && (name == "blas" || !p.Info().TakesTurns):
 		return p, nil
-	case err == nil || name == "auto" && errors.As(err, &missing):
+	case err == nil || name == "auto" && errors.As(err, &missing) && missing.Asked == "":
 		return native.New(native.Options{}), nil
 	}
 	return nil, fmt.Errorf("--provider %s: %w", name, err)

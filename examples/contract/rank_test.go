@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"reflect"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -143,7 +144,6 @@ func TestFaultsReachAllRanks(t *testing.T) {
 	replaced := func(from, to string) string { return strings.Replace(goodProblem, from, to, 1) }
 	good := write("good.json", goodProblem)
 	golden := write("golden.json", `{"p":{"dtype":"float64","path":"opt_size","shape":[2,2],"sum":3.5,"norm2":6.25,"samples":[[0,1]]}}`)
-	t.Setenv("HATAORI_BLAS_LIB", filepath.Join(dir, "libnothing.so"))
 	for name, c := range map[string]struct {
 		flags []string
 		says  []string
@@ -163,12 +163,16 @@ func TestFaultsReachAllRanks(t *testing.T) {
 		"data":               {[]string{"--file", good, "--data", "100"}, []string{"--data"}},
 		"outputs of slices":  {[]string{"--file", good, "--data", "300", "--slices", "48"}, []string{"the outputs of 48 slices", "--out"}},
 		"no BLAS":            {[]string{"--file", good, "--provider", "blas"}, []string{"--provider blas", "libnothing.so"}},
+		"no BLAS, auto":      {[]string{"--file", good}, []string{"--provider auto", "libnothing.so", "HATAORI_BLAS_LIB"}}, // the user named it
 	} {
 		if c.says == nil {
 			continue
 		}
 		for _, ranks := range []int{1, 3} {
 			t.Run(fmt.Sprintf("%s/%d", name, ranks), func(t *testing.T) {
+				if strings.HasPrefix(name, "no BLAS") || slices.Contains(c.flags, "blas") {
+					t.Setenv("HATAORI_BLAS_LIB", filepath.Join(dir, "libnothing.so"))
+				}
 				printed, errs := runRanks(t, ranks, 1, c.flags...)
 				if printed != "" {
 					t.Errorf("prints %q", printed)
