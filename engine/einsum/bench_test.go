@@ -57,7 +57,7 @@ func BenchmarkPlan(b *testing.B) {
 	})
 	b.Run("cuts", func(b *testing.B) {
 		for b.Loop() {
-			if _, err := p.FindCuts(Limits{Slices: 16}); err != nil {
+			if _, err := p.FindCuts(b.Context(), Limits{Slices: 16}); err != nil {
 				b.Fatal(err)
 			}
 		}

@@ -1,6 +1,7 @@
 package einsum
 
 import (
+	"cmp"
 	"context"
 	"math"
 	"slices"
@@ -25,8 +26,8 @@ const gathering = 50
 
 // SliceTo returns the plan cut as [Plan.FindCuts] chooses, which replaces the
 // cuts that p may have. Errors are as FindCuts's.
-func (p *Plan) SliceTo(limits Limits) (*Plan, error) {
-	cuts, err := p.FindCuts(limits)
+func (p *Plan) SliceTo(ctx context.Context, limits Limits) (*Plan, error) {
+	cuts, err := p.FindCuts(ctx, limits)
 	if err != nil {
 		return nil, err
 	}
@@ -40,10 +41,11 @@ func (p *Plan) SliceTo(limits Limits) (*Plan, error) {
 // shared work and its part of the rest (cuts that add little work but leave most
 // of it shared are as bad as cuts that repeat it), and one place that gathers the
 // outputs of all slices (cuts of summed labels multiply them). The choice depends
-// on the plan and the limits alone. When no cuts meet the limits, the error is a
-// [*LimitError] with the smallest limit that was found to be met: largest
+// on the plan and the limits alone; ctx ends the search, which takes seconds for
+// some thousand operands, as it does [FindPlan]'s. When no cuts meet the limits, the
+// error is a [*LimitError] with the smallest limit that was found to be met: largest
 // intermediates on their own, a peak beside the other limits.
-func (p *Plan) FindCuts(limits Limits) ([]Cut, error) {
+func (p *Plan) FindCuts(ctx context.Context, limits Limits) ([]Cut, error) {
 	if err := limits.check(); err != nil {
 		return nil, err
 	}
@@ -51,8 +53,12 @@ func (p *Plan) FindCuts(limits Limits) ([]Cut, error) {
 		return nil, noPlan(ErrSlice)
 	}
 	c := newCutter(p.subscripts, p.path, p.tree, limits)
-	if ctx := context.Background(); !c.search(ctx) {
-		return nil, c.failure(ctx)
+	var failed error
+	if !c.search(ctx) {
+		failed = c.failure(ctx)
+	}
+	if err := cmp.Or(interrupted(ctx), failed); err != nil {
+		return nil, err
 	}
 	_, inner := c.divide(c.parts)
 	cuts := make([]Cut, len(inner))

@@ -259,7 +259,7 @@ func TestFindCutsTakesBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, limits := range []Limits{{Largest: 4}, {Peak: p.cost.Peak / 2}} {
-		cuts, err := p.FindCuts(limits)
+		cuts, err := p.FindCuts(t.Context(), limits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -295,7 +295,7 @@ func TestLimitsThatCannotBeMet(t *testing.T) {
 		{chain, Limits{Peak: 1}, "peak", lineElements},
 		{chain, Limits{Peak: 5, Largest: 1}, "peak", lineElements},
 	} {
-		_, err := c.p.FindCuts(c.limits)
+		_, err := c.p.FindCuts(t.Context(), c.limits)
 		var e *LimitError
 		if !errors.As(err, &e) || !errors.Is(err, ErrLimit) {
 			t.Fatalf("%+v: %v, want a *LimitError", c.limits, err)
@@ -309,7 +309,7 @@ func TestLimitsThatCannotBeMet(t *testing.T) {
 		} else {
 			limits.Largest = e.Least
 		}
-		p, err := c.p.SliceTo(limits)
+		p, err := c.p.SliceTo(t.Context(), limits)
 		if err != nil {
 			t.Fatalf("%+v, which is said to be met: %v", limits, err)
 		}
@@ -322,10 +322,10 @@ func TestLimitsThatCannotBeMet(t *testing.T) {
 	if _, err := FindPlan(context.Background(), mustParse(t, "i,j->ij"), shapes, PlanOptions{Limits: Limits{Largest: 1000}}); !errors.As(err, &e) || e.Least != 1<<18 {
 		t.Errorf("FindPlan: %v", err)
 	}
-	if _, err := chain.FindCuts(Limits{Largest: -1}); !errors.Is(err, ErrLimit) {
+	if _, err := chain.FindCuts(t.Context(), Limits{Largest: -1}); !errors.Is(err, ErrLimit) {
 		t.Errorf("a negative limit: %v", err)
 	}
-	if _, err := new(Plan).FindCuts(Limits{}); !errors.Is(err, ErrSlice) {
+	if _, err := new(Plan).FindCuts(t.Context(), Limits{}); !errors.Is(err, ErrSlice) {
 		t.Errorf("the zero plan: %v", err)
 	}
 	if _, err := new(Plan).Slice(); !errors.Is(err, ErrSlice) {
@@ -356,7 +356,7 @@ func TestLimitsGivenBackAreMet(t *testing.T) {
 		}
 		low := Limits{Largest: 1 + rng.IntN(3), Peak: 1 + rng.IntN(60)}
 		for name, plan := range map[string]func(Limits) (*Plan, error){
-			"SliceTo":  whole.SliceTo,
+			"SliceTo":  func(l Limits) (*Plan, error) { return whole.SliceTo(t.Context(), l) },
 			"FindPlan": func(l Limits) (*Plan, error) { o := o; o.Limits = l; return FindPlan(t.Context(), s, shapes, o) },
 		} {
 			for _, limits := range []Limits{{Largest: low.Largest}, {Peak: low.Peak}, low} {

@@ -32,6 +32,10 @@ func TestPlanningIsInterrupted(t *testing.T) {
 	}
 	few := PathOptions{Trials: 8, Refined: 1}
 	plan := PlanOptions{PathOptions: few, Limits: Limits{Largest: 1 << 8, Peak: 1 << 10, Slices: 8}}
+	uncut, err := FindPlan(t.Context(), s, shapes, PlanOptions{PathOptions: few})
+	if err != nil {
+		t.Fatal(err)
+	}
 	searches := map[string]func(context.Context) ([]byte, error){
 		"FindPlan": func(ctx context.Context) ([]byte, error) {
 			p, err := FindPlan(ctx, s, shapes, plan)
@@ -47,6 +51,13 @@ func TestPlanningIsInterrupted(t *testing.T) {
 				b = append(b, byte(step[0]), byte(step[1]))
 			}
 			return b, err
+		},
+		"SliceTo": func(ctx context.Context) ([]byte, error) {
+			p, err := uncut.SliceTo(ctx, plan.Limits)
+			if err != nil || p == nil {
+				return nil, err
+			}
+			return p.MarshalBinary()
 		},
 	}
 	for name, search := range searches {

@@ -116,7 +116,7 @@ func TestPeakOfPublicProblems(t *testing.T) {
 					t.Fatal(err)
 				}
 				checkPeak(t, name, e, p, engine.Float32)
-				if p, err = p.SliceTo(Limits{Peak: 1 << 20}); err != nil {
+				if p, err = p.SliceTo(t.Context(), Limits{Peak: 1 << 20}); err != nil {
 					t.Fatal(err)
 				}
 				if p.Cost().Peak > 1<<20 {

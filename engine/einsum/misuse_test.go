@@ -133,7 +133,7 @@ func TestZeroValuesAreRefused(t *testing.T) {
 	var p Plan
 	one := []float64{1}
 	_, slice := p.Slice()
-	_, cuts := p.FindCuts(Limits{})
+	_, cuts := p.FindCuts(t.Context(), Limits{})
 	_, bytes := p.MarshalBinary()
 	_, ready := p.Prepare(ref.New())
 	_, scaled := AddSliceScaled(&p, one, 0, 0, one, 0)
@@ -241,7 +241,7 @@ func TestRunAfterAFailedScaledRun(t *testing.T) {
 func TestLabelsOfHugePrimeLength(t *testing.T) {
 	const prime = 1<<57 - 13
 	p := mustPlan(t, "ij,jk->ik", Path{{0, 1}}, []int{2, prime}, []int{prime, 2})
-	cuts, err := p.FindCuts(Limits{Slices: 4})
+	cuts, err := p.FindCuts(t.Context(), Limits{Slices: 4})
 	if err != nil || len(cuts) != 2 || cuts[0].Label != 'i' || cuts[1].Label != 'k' {
 		t.Errorf("cuts %v, %v", cuts, err)
 	}

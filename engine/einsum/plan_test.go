@@ -188,11 +188,11 @@ func TestSliceRefuses(t *testing.T) {
 			t.Errorf("%s: %v", name, err)
 		}
 	}
-	if _, err := p.FindCuts(Limits{Largest: 0, Slices: 10}); err != nil {
+	if _, err := p.FindCuts(t.Context(), Limits{Largest: 0, Slices: 10}); err != nil {
 		t.Errorf("ten slices: %v", err)
 	}
 	stuck := mustPlan(t, "i,i->", Path{{0, 1}}, []int{7}, []int{7})
-	if cuts, err := stuck.FindCuts(Limits{Slices: 1000}); err != nil || len(cuts) != 1 || cuts[0].Parts != 7 {
+	if cuts, err := stuck.FindCuts(t.Context(), Limits{Slices: 1000}); err != nil || len(cuts) != 1 || cuts[0].Parts != 7 {
 		t.Errorf("more slices than there can be: %v, %v", cuts, err)
 	}
 }
@@ -201,7 +201,7 @@ func TestFindCutsMeetsLimits(t *testing.T) {
 	p := mustPlan(t, "abcd,cdef,efgh->abgh", Path{{0, 1}, {0, 1}},
 		[]int{4, 6, 8, 5}, []int{8, 5, 9, 7}, []int{9, 7, 10, 4})
 	for _, limits := range []Limits{{Largest: 500}, {Slices: 30}, {Largest: 100, Slices: 64}, {}} {
-		cuts, err := p.FindCuts(limits)
+		cuts, err := p.FindCuts(t.Context(), limits)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -212,7 +212,7 @@ func TestFindCutsMeetsLimits(t *testing.T) {
 		if limits.Largest > 0 && cut.Cost().Largest > limits.Largest || cut.Slices() < limits.Slices {
 			t.Errorf("%+v gave %d slices of at most %d", limits, cut.Slices(), cut.Cost().Largest)
 		}
-		if again, _ := p.FindCuts(limits); !slices.Equal(cuts, again) {
+		if again, _ := p.FindCuts(t.Context(), limits); !slices.Equal(cuts, again) {
 			t.Errorf("%+v gave %v and then %v", limits, cuts, again)
 		}
 	}

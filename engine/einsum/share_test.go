@@ -41,7 +41,7 @@ func TestPlanIsShared(t *testing.T) {
 				if got := lane(t, e, p, operands); !slices.Equal(got, want) {
 					t.Error("another lane, other bits")
 				}
-				if _, err := p.SliceTo(Limits{Slices: 8}); err != nil {
+				if _, err := p.SliceTo(t.Context(), Limits{Slices: 8}); err != nil {
 					t.Error(err)
 				}
 				if b, err := p.MarshalBinary(); err != nil || !bytes.Equal(b, wire) || p.Details() != text {

@@ -33,7 +33,7 @@ func (p *problem[T]) plan(ctx context.Context, o *options) (*einsum.Plan, error)
 	if p.path == nil {
 		plan, err = einsum.FindPlan(ctx, p.subscripts, p.shapes, einsum.PlanOptions{Limits: limits})
 	} else if plan, err = einsum.NewPlan(p.subscripts, p.shapes, p.path); err == nil {
-		plan, err = plan.SliceTo(limits)
+		plan, err = plan.SliceTo(ctx, limits)
 	}
 	if limit := (*einsum.LimitError)(nil); errors.As(err, &limit) && limit.Least <= math.MaxInt/each {
 		least := size(limit.Least * each)
