@@ -191,7 +191,7 @@ bench_contraction() {
     rows=("workers-d$n|two|one|<=0.6|ns, two workers; rival: one; twin: two threads of C|c-two|c"
       "workers-d$n-c|c-two|c|<=0.6|ns, two threads of C, half a product each; rival: one: what the machine has to give"
       "workers-d$n-beside-c|two|c-two|<=1.05|ns, two workers; rival: the two threads of C")
-    race 15 /dev/null -serve
+    race 151 /dev/null -serve -budget 25s
   done
   commands=("polls=$ours beside -n 512" "nobody=$ours beside -n 512 -alone"
     "c=$build/split $lib d 512 $kernel 2 tail" "c-one=$build/split $lib d 512 $kernel 1 tail")

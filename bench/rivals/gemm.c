@@ -5,7 +5,7 @@
  *
  * LIBRARY is the path of the shared library, TYPE one of s, d, c, z, N the
  * order of the square matrices. For each line of its input the program takes
- * one sample, of enough calls for some 3 ms after one that warms the caches (unless it is long),
+ * one sample, of enough calls for some 3 ms after a millisecond of calls (unless one is long),
  * and prints the time of one call in nanoseconds, plus PLUS. CORETYPE, if given
  * and not empty, goes into OPENBLAS_CORETYPE before the library loads. One
  * thread, LP64 integers. */
@@ -18,6 +18,8 @@
 typedef void gemm_fn(const char *, const char *, const int *, const int *, const int *,
                      const void *, const void *, const int *, const void *, const int *,
                      const void *, void *, const int *, size_t, size_t);
+
+static const double warm = 1e6; /* ns of calls before a sample */
 
 static double now(void) {
 	struct timespec t;
@@ -92,9 +94,12 @@ int main(int argc, char **argv) {
 	for (int ch; (ch = getchar()) != EOF;) {
 		if (ch != '\n')
 			continue;
-		if (took < 200e6)
-			CALL();
 		double t = now();
+		if (took < 200e6)
+			do
+				CALL();
+			while (now() - t < warm);
+		t = now();
 		for (long i = 0; i < calls; i++)
 			CALL();
 		printf("%.2f\n", (now() - t) / calls + plus);

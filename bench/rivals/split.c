@@ -33,6 +33,8 @@ static atomic_int asleep;
 static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 static pthread_cond_t bell = PTHREAD_COND_INITIALIZER;
 
+static const double warm = 1e6; /* ns of calls before a sample */
+
 static double now(void) {
 	struct timespec t;
 	clock_gettime(CLOCK_MONOTONIC, &t);
@@ -149,8 +151,11 @@ int main(int argc, char **argv) {
 	for (int ch; (ch = getchar()) != EOF;) {
 		if (ch != '\n')
 			continue;
-		product();
 		double from = now();
+		do
+			product();
+		while (now() - from < warm);
+		from = now();
 		for (long i = 0; i < calls; i++)
 			product();
 		printf("%.2f\n", (now() - from) / calls);

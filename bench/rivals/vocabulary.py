@@ -91,6 +91,9 @@ def call(name):
 def main():
     f, calls = call(sys.argv[1]), 1
     for _ in sys.stdin:
+        start = time.perf_counter_ns()
+        while time.perf_counter_ns() - start < 1_000_000:
+            f()
         while True:
             start = time.perf_counter_ns()
             for _ in range(calls):

@@ -13,7 +13,8 @@ import (
 
 const (
 	enough = 2 * time.Millisecond   // a sample lasts this long at least
-	long   = 200 * time.Millisecond // a call that needs none before it to warm caches and processors
+	warmUp = time.Millisecond       // calls before it: threads wake, caches and processors warm up
+	long   = 200 * time.Millisecond // a call that needs none before it
 )
 
 // Samples prints the time of one call in nanoseconds for each line that it
@@ -27,7 +28,8 @@ func Samples(call func() error) error {
 	}
 	warm := d < long
 	for err == nil {
-		if err = line(); err == nil && warm {
+		err = line()
+		for start := time.Now(); err == nil && warm && time.Since(start) < warmUp; {
 			err = call()
 		}
 		if err == nil {
