@@ -236,7 +236,7 @@ bench_einsum() {
         [[ einsum-$kind-$path-$t-width2/$name != $row ]] ||
           rows+=("einsum-$kind-$path-$t-width2/$name|$path-2|$path|<=$("$ours" bar -file "$file" -dtype $t -path $p)|ns, two workers; rival: one; twin: $twin|c-two|c")
       done
-      race 15 "$build/einsum-rows" -serve -budget 60s -least 5 # fewer where a pair takes more than four seconds
+      race 151 "$build/einsum-rows" -serve -budget 6s -limit 60s # fewer than fifteen where a pair takes more than four seconds
     done
     [ $kind = networks ] || continue
     pairs "planner/$name" '<=1.1' 1 "$ours plan -file $file" '' 'operations over those of the better stored path'

@@ -48,7 +48,7 @@ type options struct {
 	name, ours, rival, bar, note string
 	commands, rows               list
 	pairs, least                 int
-	timeout, budget              time.Duration
+	timeout, budget, limit       time.Duration
 	serve, pin, mean             bool
 }
 
@@ -71,6 +71,7 @@ func main() {
 	flag.DurationVar(&o.timeout, "timeout", 2*time.Minute, "time limit of one command")
 	flag.DurationVar(&o.budget, "budget", 0, "begin no pair after this time, but make the least number; 0: no limit")
 	flag.IntVar(&o.least, "least", 15, "pairs to make whatever the budget")
+	flag.DurationVar(&o.limit, "limit", 0, "begin no pair after this time, whatever the least number, but for five; 0: no limit")
 	flag.BoolVar(&o.serve, "serve", false, "the commands stay and print a number for each line they read")
 	flag.BoolVar(&o.pin, "pin", false, "served commands run on one processor, the same for all, another at each start")
 	flag.BoolVar(&o.mean, "mean", false, "read printed rows and print the geometric mean of their ratios")
@@ -88,8 +89,10 @@ func main() {
 	fmt.Println(lines)
 }
 
-// pairsPerStart is how many pairs a served command lives for.
-const pairsPerStart = 12
+const (
+	pairsPerStart = 12 // that a served command lives for
+	fewest        = 5  // pairs of a row
+)
 
 // row compares the figures of two commands, by their keys.
 type row struct {
@@ -192,7 +195,8 @@ func measure(o options) (string, error) {
 	figures := make(map[string][]float64)
 	begin := time.Now()
 	for i := range o.pairs {
-		if o.budget > 0 && i >= o.least && time.Since(begin) > o.budget {
+		spent := time.Since(begin)
+		if o.budget > 0 && i >= o.least && spent > o.budget || o.limit > 0 && i >= fewest && spent > o.limit {
 			break
 		}
 		if i%pairsPerStart == 0 {
