@@ -186,9 +186,10 @@ bench_contraction() {
   for n in 4:1.0 8:0.8 16:0.95; do
     single "chain-${n%:*}" "<=${n#*:}" 31 "$ours chain -dtype z -bond ${n%:*}" "$build/contraction-c $lib chain ${n%:*} $kernel" "ns; rival: a C loop, $kernel" 3s
   done
+  # The twin is held against our one worker, which is faster than one thread of C: two may take what two of C take.
   for n in 256 512 1024; do
     commands=("one=$ours product -n $n" "two=$ours product -n $n -width 2" "c=$build/split $lib d $n $kernel 1" "c-two=$build/split $lib d $n $kernel 2")
-    rows=("workers-d$n|two|one|<=0.6|ns, two workers; rival: one; twin: two threads of C|c-two|c"
+    rows=("workers-d$n|two|one|<=0.6|ns, two workers; rival: one; twin: two threads of C beside it|c-two|one"
       "workers-d$n-c|c-two|c|<=0.6|ns, two threads of C, half a product each; rival: one: what the machine has to give"
       "workers-d$n-beside-c|two|c-two|<=1.05|ns, two workers; rival: the two threads of C")
     race 151 /dev/null -serve -budget 25s
@@ -205,7 +206,7 @@ bench_contraction() {
 
 # Problems of the einsum benchmark, beside numpy and torch, the planner beside the stored paths.
 bench_einsum() {
-  local problems=../shared/einsum file name t path better bar kind order twin rivals=numpy
+  local problems=../shared/einsum file name t path better bar kind order count rivals=numpy
   [ -d "$problems" ] || { echo "no einsum problems at $problems: rows of files and of the planner are left out" >&2; return; }
   if /usr/bin/python3 -c 'import torch' 2>/dev/null; then rivals='numpy torch'; else echo 'no torch (apt install python3-torch): its rows are left out' >&2; fi
   local python="env OPENBLAS_CORETYPE=$kernel OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 OMP_NUM_THREADS=1 /usr/bin/python3 bench/rivals/einsum.py"
@@ -220,10 +221,12 @@ bench_einsum() {
     for t in d z; do
       local o="$ours file -file $file -dtype $t" commands=() rows=()
       for rival in $rivals; do commands+=("$rival=$python $file $better $t $rival"); done
-      twin="two threads of C on work like exp"
+      local beside=c twin="two threads of C on work like exp"
       if [ -n "$order" ]; then
         twin="two threads of C"
-        commands+=("c=$build/split $lib $t $order $kernel 1" "c-two=$build/split $lib $t $order $kernel 2")
+        count=$(grep -o '"num_tensors": *[0-9]*' "$file" | grep -o '[0-9]*$') count=$((count - 1)) # products
+        commands+=("c-two=$build/split $lib $t $order $kernel 2 $count")
+        beside=stored twin+=' beside it'
       else
         commands+=("c=$build/workers 1" "c-two=$build/workers 2")
       fi
@@ -234,7 +237,7 @@ bench_einsum() {
           rows+=("einsum-$kind-$path-$t-$rival/$name|$path|$rival|$bar|ns; rival: $rival by $better, a matmul a step, $kernel")
         done
         [[ einsum-$kind-$path-$t-width2/$name != $row ]] ||
-          rows+=("einsum-$kind-$path-$t-width2/$name|$path-2|$path|<=$("$ours" bar -file "$file" -dtype $t -path $p)|ns, two workers; rival: one; twin: $twin|c-two|c")
+          rows+=("einsum-$kind-$path-$t-width2/$name|$path-2|$path|<=$("$ours" bar -file "$file" -dtype $t -path $p)|ns, two workers; rival: one; twin: $twin|c-two|$beside")
       done
       race 151 "$build/einsum-rows" -serve -budget 6s -limit 60s # fewer than fifteen where a pair takes more than four seconds
     done

@@ -5,6 +5,7 @@
  *   cc -O2 -pthread -o split split.c -ldl
  *   ./split LIBRARY TYPE N CORETYPE THREADS          for each line of its input the time
  *                                                    of a product in nanoseconds
+ *   ./split LIBRARY TYPE N CORETYPE THREADS COUNT    the same for COUNT products, one after the other
  *   ./split LIBRARY TYPE N CORETYPE THREADS tail     once, p99 / median of 500 products
  *
  * LIBRARY is the path of the shared library, TYPE one of s, d, c, z, THREADS 1 or 2;
@@ -26,7 +27,7 @@ enum { products = 500 };
 static gemm_fn *gemm;
 static const void *one, *zero;
 static char *a, *b, *c;
-static int n, threads;
+static int n, threads, count = 1;
 static size_t size;
 static atomic_long turn, done;
 static atomic_int asleep;
@@ -83,6 +84,11 @@ static void product(void) {
 		;
 }
 
+static void call(void) {
+	for (int i = 0; i < count; i++)
+		product();
+}
+
 static char *fill(int single, int is_complex) {
 	size_t reals = (size_t)n * n * (is_complex ? 2 : 1), bytes = reals * (single ? 4 : 8);
 	char *p = aligned_alloc(64, (bytes + 63) / 64 * 64);
@@ -114,7 +120,7 @@ static void tail(void) {
 
 int main(int argc, char **argv) {
 	if (argc < 6 || !strchr("sdcz", argv[2][0]) || (n = atoi(argv[3])) < 2 || (threads = atoi(argv[5])) < 1 || threads > 2) {
-		fprintf(stderr, "usage: %s library s|d|c|z n coretype 1|2 [tail]\n", argv[0]);
+		fprintf(stderr, "usage: %s library s|d|c|z n coretype 1|2 [tail|count]\n", argv[0]);
 		return 2;
 	}
 	setenv("OPENBLAS_NUM_THREADS", "1", 1);
@@ -136,7 +142,7 @@ int main(int argc, char **argv) {
 	if (threads == 2 && pthread_create(&t, NULL, second, NULL))
 		return 1;
 	product();
-	if (argc > 6) {
+	if (argc > 6 && (count = atoi(argv[6])) < 1) {
 		tail();
 		return 0;
 	}
@@ -144,7 +150,7 @@ int main(int argc, char **argv) {
 	for (;; calls *= 2) { /* enough calls for a sample */
 		double from = now();
 		for (long i = 0; i < calls; i++)
-			product();
+			call();
 		if (now() - from > 2e6)
 			break;
 	}
@@ -153,11 +159,11 @@ int main(int argc, char **argv) {
 			continue;
 		double from = now();
 		do
-			product();
+			call();
 		while (now() - from < warm);
 		from = now();
 		for (long i = 0; i < calls; i++)
-			product();
+			call();
 		printf("%.2f\n", (now() - from) / calls);
 		fflush(stdout);
 	}
