@@ -48,7 +48,8 @@ type PoolOptions struct {
 	// operation. After long parts it watches longer, what they took and at most
 	// 300 µs: parts that should take as long do not end at the same moment. Where
 	// work came within 300 µs the last time, it watches as long again: operations
-	// come in series. 0 means 20 µs, negative not at all.
+	// come in series. The caller watches 300 µs for parts that are under way. 0
+	// means 20 µs, negative not at all.
 	Spin time.Duration
 }
 
@@ -87,9 +88,8 @@ type Pool struct {
 	_        [64]byte
 	left     atomic.Int64 // parts not yet taken
 	_        [64]byte
-	running  atomic.Int64  // parts not yet done
-	waiter   sleeper       // worker 0, waiting for running to be 0
-	worked   time.Duration // by worker 0 on the present job
+	running  atomic.Int64 // parts not yet done
+	waiter   sleeper      // worker 0, waiting for running to be 0
 }
 
 // job is what workers execute: part p of a run, on worker w.
@@ -272,9 +272,7 @@ func (p *Pool) run(j job, n int) {
 		p.workers[w].sleep.wake()
 	}
 	defer p.settle()
-	begin := time.Now()
 	p.take(0)
-	p.worked = time.Since(begin)
 }
 
 // patience is how long a worker watches after parts that took so long.
@@ -290,7 +288,7 @@ func (p *Pool) patience(took time.Duration) time.Duration {
 func (p *Pool) settle() {
 	p.running.Add(-p.left.Swap(0))
 	p.waiter.until(p.patience(longestSpin), func() bool { return p.running.Load() == 0 })
-	p.body, p.worked = nil, 0
+	p.body = nil
 	if v := p.panicked.Swap(nil); v != nil {
 		panic(v)
 	}

@@ -95,3 +95,19 @@ func TestFeaturesOff(t *testing.T) {
 		t.Fatalf("GODEBUG=%s leaves %v", debug, have)
 	}
 }
+
+// The right operand is read where it lies if it is small and its rows are near one
+// another, and packed if it is the panel of a wide matrix, or large.
+func TestPacks(t *testing.T) {
+	p := New(Options{})
+	for _, c := range []struct {
+		n, row int // columns, and from row to row of B
+		packs  bool
+	}{{100, 100, false}, {100, 200, false}, {100, 512, true}, {512, 512, true}} {
+		g := engine.Gemm{DType: engine.Float64, M: 512, N: c.n, K: 512, Batch: 1, Alpha: 1,
+			C: engine.Matrix{Row: c.row, Col: 1}, A: engine.Matrix{Row: 512, Col: 1}, B: engine.Matrix{Row: c.row, Col: 1}}
+		if a, b := p.Packs(&g); a || b != c.packs {
+			t.Errorf("%d columns of rows of %d: A is packed: %v, B: %v", c.n, c.row, a, b)
+		}
+	}
+}
