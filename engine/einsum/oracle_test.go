@@ -8,12 +8,12 @@ import (
 	"math/rand/v2"
 	"slices"
 	"sync"
-	"sync/atomic"
 	"testing"
 
 	"github.com/hataori/hataori-go/engine"
 	"github.com/hataori/hataori-go/engine/blas"
 	"github.com/hataori/hataori-go/engine/cpu"
+	"github.com/hataori/hataori-go/engine/enginetest"
 	"github.com/hataori/hataori-go/engine/native"
 	"github.com/hataori/hataori-go/engine/ref"
 )
@@ -253,12 +253,12 @@ func testRandom[T float32 | float64 | complex64 | complex128](t *testing.T, tole
 	all, before := engines(t, false), int64(0)
 	p, _ := library() // if there is none, it has no engine
 	if all["blas1"] != nil {
-		before = p.taken[engine.DTypeOf[T]()].Load()
+		before = p.Taken[engine.DTypeOf[T]()].Load()
 	}
 	for name, open := range all {
 		t.Run(name, func(t *testing.T) { testRandomOn[T](t, open(t), tolerance) })
 	}
-	if all["blas1"] != nil && p.taken[engine.DTypeOf[T]()].Load() < before+20 {
+	if all["blas1"] != nil && p.Taken[engine.DTypeOf[T]()].Load() < before+20 {
 		t.Error("the library was given next to no products: the test tests the engine's own")
 	}
 	for _, limit := range []native.Level{native.Portable, native.AVX2} { // without some of what the processor has
@@ -276,26 +276,9 @@ func testRandom[T float32 | float64 | complex64 | complex128](t *testing.T, tole
 	}
 }
 
-// nameless is a library that the engine knows nothing of, so that it leaves all but
-// small products to it. It counts those by dtype.
-type nameless struct {
-	engine.Provider
-	taken [engine.Complex128 + 1]atomic.Int64
-}
-
-func (p *nameless) Name() string { return "nameless" }
-
-func (p *nameless) Fit(g *engine.Gemm) engine.Misfit {
-	bad := p.Provider.Fit(g)
-	if bad == 0 {
-		p.taken[g.DType].Add(1)
-	}
-	return bad
-}
-
-var library = sync.OnceValues(func() (*nameless, error) {
+var library = sync.OnceValues(func() (*enginetest.Nameless, error) {
 	p, err := blas.Open(blas.Options{})
-	return &nameless{Provider: p}, err
+	return &enginetest.Nameless{Provider: p}, err
 })
 
 // engines opens CPU engines of both providers, as far as they are there, and of
